@@ -67,7 +67,7 @@ describe("routes", () => {
     async (route) => {
       proves("http.unsupported");
       const response = await fakeGateway().request(route, { json: {} });
-      expect(response.status).toBe(501);
+      expect(response.status).toBe(404);
       const { error } = (await response.json()) as { error: { message: string } };
       expect(error.message).toContain("/v1/chat/completions");
     },
@@ -77,7 +77,7 @@ describe("routes", () => {
     "says that %s is not served, also to a client whose key is another's",
     async (route) => {
       const response = await fakeGateway().request(route, { headers: { authorization: "" } });
-      expect(response.status).toBe(501);
+      expect(response.status).toBe(404);
       expect(JSON.stringify(await response.json())).toContain("The Gemini API is not served");
     },
   );

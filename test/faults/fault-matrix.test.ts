@@ -3,7 +3,7 @@ import { cells } from "../matrix/apis.ts";
 import { askOf, expectFailures, expectFinal, expectPrompts, repeatedly } from "../matrix/repeats.ts";
 import { type BackendName, backends, standInFor } from "../matrix/stand-in.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
-import { gateway } from "../support/world.ts";
+import { gateway, patience } from "../support/world.ts";
 
 /** What goes wrong, by a directive in the prompt. */
 interface Fault {
@@ -30,7 +30,7 @@ const faults: readonly Fault[] = [
 ];
 
 /** As many models of an account as there are cells: a refusal holds for its model. */
-async function modelsOf({ url, key }: GatewayProcess): Promise<readonly string[]> {
+async function modelsOf({ url, key }: Pick<GatewayProcess, "url" | "key">): Promise<readonly string[]> {
   const list = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
   const models = ((await list.json()) as { data: { id: string }[] }).data.map(({ id }) => id);
   expect(models.length).toBeGreaterThanOrEqual(cells.length);
@@ -51,10 +51,57 @@ async function toldAs(userAgent: string, directive: string) {
   return { statuses: told.map(({ status }) => status), prompts: (await standIn.prompts()).length };
 }
 
-test("a client that pauses before it repeats a 5xx reads at once that its prompt did not arrive", async () => {
-  const { statuses } = await toldAs("opencode/1.18.33", "error=internal error-at=send");
-  expect(new Set(statuses)).toEqual(new Set([422]));
-});
+/**
+ * A program that nobody knows asks by the Vercel AI SDK's rule, the least patient one of the libraries: it repeats 408, 409, 429 and 5xx
+ * twice, after the wait that the headers name. It does not know `x-should-retry`.
+ */
+async function askByItsOwnRule(url: string, init: RequestInit) {
+  const statuses: number[] = [];
+  let waitMs = 0;
+  for (const backOffMs of [2_000, 4_000, 0]) {
+    const response = await fetch(url, { ...init, signal: patience() });
+    await response.text();
+    statuses.push(response.status);
+    if (![408, 409, 429].includes(response.status) && response.status < 500) break;
+    const { headers } = response;
+    const named = Number(headers.get("retry-after-ms") ?? Number(headers.get("retry-after") ?? "NaN") * 1000);
+    waitMs += named >= 0 && named < 60_000 ? named : backOffMs;
+  }
+  return { statuses, waitMs };
+}
+
+const bodies = {
+  "/v1/chat/completions": (content: string) => ({ messages: [{ role: "user", content }] }),
+  "/v1/responses": (input: string) => ({ input }),
+  "/v1/messages": (content: string) => ({ max_tokens: 900, messages: [{ role: "user", content }] }),
+  "/api/chat": (content: string) => ({ stream: false, messages: [{ role: "user", content }] }),
+};
+
+test.each([
+  ["error=quota", [429, 402]],
+  ["error=rate_limit", [429, 422]],
+  ["error=high_demand", [429, 422]],
+  ["error=internal error-at=send", [422]],
+])(
+  "a program without a name, after %s, reads the reason within seconds and costs one prompt",
+  async (fault, wanted) => {
+    const standIn = await standInFor("Cascade", { turn: { rate: "instant", firstMs: 10, inputMs: 5, thinking: 0 } });
+    const { url, key } = await gateway({ home: standIn.ide.home, args: ["--continuity", "off"] });
+    const models = await modelsOf({ url, key });
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json", "user-agent": "my-app/1.0" };
+    const told = await Promise.all(
+      Object.entries(bodies).map(([path, bodyOf], at) => {
+        const body = JSON.stringify({ model: models[at], ...bodyOf(`[[sim: size=80 ${fault}]] ${path}`) });
+        return askByItsOwnRule(url + path, { method: "POST", headers, body });
+      }),
+    );
+    for (const { statuses, waitMs } of told) {
+      expect(statuses).toEqual(wanted);
+      expect(waitMs).toBeLessThanOrEqual(2_000);
+    }
+    expect(await standIn.prompts()).toHaveLength(told.length);
+  },
+);
 
 test("a client that repeats every error in a stream reads the reason at its first repeat, after one prompt", async () => {
   const { statuses, prompts } = await toldAs("factory-cli/0.215.0", "error=internal error-after=40");

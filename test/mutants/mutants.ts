@@ -365,10 +365,10 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a prompt that did not arrive is told only at the client's second attempt",
-    file: "src/gateway/dialects/by-client.ts",
-    in: "isFinalFor",
-    code: "client.lostPromptIsFinal === true && isLostPrompt(error)",
-    becomes: "false",
+    file: "src/gateway/dialects/errors.ts",
+    in: "statusFor",
+    code: "error.repeated === true || hasFinalReason(error)",
+    becomes: "error.repeated === true",
     tests: ["src/gateway/dialects/by-client.test.ts"],
   },
   {

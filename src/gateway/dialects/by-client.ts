@@ -1,7 +1,7 @@
 import type { ErrorRecord } from "../../base/errors.ts";
 import { parseJson, writeJson } from "../../base/json.ts";
 import type { WireError, WireEvent } from "./dialect.ts";
-import { finalStatus, isFinal, isLongRefusal, isLostPrompt } from "./errors.ts";
+import { finalStatus, isFinal, isLongRefusal } from "./errors.ts";
 
 /** A client for which the usual answer to a failure does not end its retries, or hides the reason from its user. */
 interface Client {
@@ -10,8 +10,6 @@ interface Client {
   readonly finalStatus?: number;
   /** It waits in silence for a refusal's `retry-after`, or shows no reason for a 429: the first refusal is final for it. */
   readonly firstRefusalIsFinal?: true;
-  /** It waits two seconds and more before it repeats a 5xx. A prompt that was looked for in vain for seconds is final for it. */
-  readonly lostPromptIsFinal?: true;
   /** It repeats every error in a stream, four seconds later and more: its first repeat gets the same failure, and no prompt. */
   readonly repeatsLate?: true;
   /** It shows the whole body to its user: only the message stays. */
@@ -35,17 +33,14 @@ const repeatedWords = new RegExp(
   "i",
 );
 
-const impatient = { firstRefusalIsFinal: true, lostPromptIsFinal: true } as const;
-
 /**
  * The clients that need an answer of their own. Source: docs/clients.md, "After a failure".
  *
  * - Codex repeats a request up to five times after every status but 400, 404 and 429. After a 429 it shows the number only.
  * - OpenCode and Kilo wait for `retry-after` in silence, and repeat a 4xx whose body has one of their words. So does pi.
- * - Qwen Code, and every program of the Vercel AI SDK, wait for `retry-after` in silence.
+ * - Qwen Code waits for `retry-after` in silence.
  * - droid repeats a 429 five times in 90 s, and a 5xx ten times in four minutes, in silence. It repeats an error in a stream after
  *   four seconds and again after seven, for any error.
- * - All of these but Codex wait two to six seconds before they repeat a 5xx.
  * - Qwen Code waits a minute after a rate limit in a stream and asks again, ten times. After any other error of a stream it asks
  *   for the rest of the answer, three times. It does neither where the error's type is `invalid_request_error`.
  * - LangChain repeats a request up to six times after every status but 400 to 407, 409 and 413, and waits longer each time. After a
@@ -53,13 +48,11 @@ const impatient = { firstRefusalIsFinal: true, lostPromptIsFinal: true } as cons
  */
 const clients: readonly Client[] = [
   { userAgent: /^codex[_-]/i, finalStatus: 400, firstRefusalIsFinal: true, showsBody: true },
-  { userAgent: /^(?:opencode|kilo-code)\//i, ...impatient, repeatsOn: repeatedWords },
-  { userAgent: /^pi \(/i, ...impatient, repeatsOn: repeatedWords },
-  { userAgent: /^factory-cli\//i, ...impatient, repeatsLate: true },
-  { userAgent: /^QwenCode\//i, ...impatient, streamErrorIsFinal: true },
-  { userAgent: /^langchain/i, ...impatient, finalStatus: 400 },
-  // last: programs put their own name before the SDK's (`ai/7.0.12 ai-sdk/provider-utils/5.0.1`), and some of those stand above
-  { userAgent: /(?:^|\s)(?:ai-sdk[/-]|ai\/\d)/i, ...impatient },
+  { userAgent: /^(?:opencode|kilo-code)\//i, firstRefusalIsFinal: true, repeatsOn: repeatedWords },
+  { userAgent: /^pi \(/i, firstRefusalIsFinal: true, repeatsOn: repeatedWords },
+  { userAgent: /^factory-cli\//i, firstRefusalIsFinal: true, repeatsLate: true },
+  { userAgent: /^QwenCode\//i, firstRefusalIsFinal: true, streamErrorIsFinal: true },
+  { userAgent: /^langchain/i, firstRefusalIsFinal: true, finalStatus: 400 },
 ];
 
 /**
@@ -106,9 +99,7 @@ function clientOf(userAgent: string | null): Client | undefined {
 }
 
 function isFinalFor(client: Client, error: ErrorRecord): boolean {
-  if (isFinal(error)) return true;
-  if (client.firstRefusalIsFinal === true && isLongRefusal(error)) return true;
-  return client.lostPromptIsFinal === true && isLostPrompt(error);
+  return isFinal(error) || (client.firstRefusalIsFinal === true && isLongRefusal(error));
 }
 
 /** An event of a stream; where it is an error of the OpenAI APIs, in the final form. */

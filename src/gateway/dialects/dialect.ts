@@ -59,7 +59,13 @@ export interface Encoder {
   broken(error: ErrorRecord): readonly WireEvent[];
 }
 
-export type DialectName = "openai-chat" | "openai-responses" | "openai-compaction" | "anthropic-messages" | "ollama";
+export type DialectName =
+  | "openai-chat"
+  | "openai-completions"
+  | "openai-responses"
+  | "openai-compaction"
+  | "anthropic-messages"
+  | "ollama";
 
 /**
  * One API: pure functions between bodies and turns. Knows no IDE, no clock, no network.

@@ -72,10 +72,16 @@ const wireForms: Readonly<Record<ErrorCode, WireForm>> = {
 };
 
 /**
- * The status of an answer that stayed unusable: each repetition costs two more prompts, and clients repeat every 5xx and
- * every error event that sounds like overload (Claude Code three times), even if the headers forbid it. Source: docs/clients.md.
+ * The status of a failure after which no program may ask again without its user: programs repeat every 5xx and every error event that
+ * sounds like overload, many of them although the headers forbid it. Source: docs/clients.md, "After a failure".
  */
-const unusableAnswerStatus = 422;
+const finalFailureStatus = 422;
+
+/**
+ * Reasons of an `upstream_failed` that is final from its first occurrence: the model was asked twice already and gave nothing that can be
+ * used, or the gateway looked for seconds for a prompt that did not arrive.
+ */
+const finalReasons: ReadonlySet<unknown> = new Set([unusableAnswer, lostPrompt]);
 
 /**
  * The status of a failure that is repeated without a prompt. The first quota refusal is 429, as the vendors send it.
@@ -83,12 +89,12 @@ const unusableAnswerStatus = 422;
  * these. Source: docs/clients.md, "After a failure".
  */
 function toldAgainStatus({ code }: ErrorRecord): number {
-  return code === "quota_exhausted" ? 402 : unusableAnswerStatus;
+  return code === "quota_exhausted" ? 402 : finalFailureStatus;
 }
 
 /** The status of a failure; `usual` is the status of its code. */
 function statusFor(usual: number, error: ErrorRecord): number {
-  if (error.repeated === true || isUnusableAnswer(error)) return toldAgainStatus(error);
+  if (error.repeated === true || hasFinalReason(error)) return toldAgainStatus(error);
   return error.final === true ? finalStatus(usual, error) : usual;
 }
 
@@ -97,9 +103,9 @@ export function finalStatus(status: number, error: ErrorRecord): number {
   return status === 429 || status >= 500 ? toldAgainStatus(error) : status;
 }
 
-/** Whether the same request gets no prompt if it comes again now. A client that repeats it is in vain. */
+/** Whether no program may repeat the request by itself: most such repeats get no prompt, so they are in vain. */
 export function isFinal(error: ErrorRecord): boolean {
-  return error.final === true || error.repeated === true || isUnusableAnswer(error);
+  return error.final === true || error.repeated === true || hasFinalReason(error);
 }
 
 /** Whether the account is refused for longer than a client may wait without its user. */
@@ -108,25 +114,27 @@ export function isLongRefusal({ code, retryAfterMs }: ErrorRecord): boolean {
   return code === "rate_limited" && (retryAfterMs === undefined || retryAfterMs > patientSeconds * 1000);
 }
 
-/** Whether the model was asked twice already and gave nothing that can be used. */
-function isUnusableAnswer(error: ErrorRecord): boolean {
-  return error.code === "upstream_failed" && reasonOf(error) === unusableAnswer;
+function hasFinalReason(error: ErrorRecord): boolean {
+  return error.code === "upstream_failed" && finalReasons.has(reasonOf(error));
 }
 
-/** Whether the gateway has looked for seconds for a prompt that did not arrive. */
-export function isLostPrompt(error: ErrorRecord): boolean {
-  return error.code === "upstream_failed" && reasonOf(error) === lostPrompt;
-}
+/**
+ * In place of a long `retry-after`, for libraries that read `retry-after-ms` first and do not know `x-should-retry` (the Vercel AI SDK):
+ * they repeat after a second, get the failure told again without a prompt, and stop at its status. Else they sleep up to a minute.
+ */
+const toldSoon = { "x-should-retry": "false", "retry-after-ms": "1000" };
 
 /**
  * `retry-after` in whole seconds for a burst, `x-should-retry: false` where a repeat is in vain or the wait is long. An exhausted quota says
  * when it resets in the body only: a wait of days in a header is either ignored or slept through. Source: docs/clients.md.
  */
 function retryHeaders(error: ErrorRecord): Readonly<Record<string, string>> {
-  if (wireForms[error.code].passes !== true || isFinal(error)) return { "x-should-retry": "false" };
+  if (isFinal(error)) return { "x-should-retry": "false" };
+  if (error.code === "quota_exhausted") return toldSoon;
+  if (wireForms[error.code].passes !== true) return { "x-should-retry": "false" };
   if (error.retryAfterMs === undefined) return {};
   const seconds = Math.min(longestWaitSeconds, Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
-  return { "retry-after": String(seconds), "x-should-retry": String(seconds <= patientSeconds) };
+  return { "retry-after": String(seconds), ...(seconds <= patientSeconds ? { "x-should-retry": "true" } : toldSoon) };
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
-import { isObject, writeJson } from "../../base/json.ts";
-import type { Part } from "../../log/request.ts";
+import { isObject, numberOf, writeJson } from "../../base/json.ts";
+import type { Part, ReasoningEffort } from "../../log/request.ts";
 
 type Path = readonly PropertyKey[];
 
@@ -14,7 +14,7 @@ export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
   if (!isObject(body)) {
     throw new MillraceError("invalid_request", "The body must be a JSON object.");
   }
-  const result = schema.safeParse(body);
+  const result = checked(schema, body);
   if (result.success) return result.data;
   const { path, message } = deepest(result.error.issues, []);
   const param = writePath(path);
@@ -23,11 +23,35 @@ export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
 
 /** Parses one part of a body with its own schema, as `parseBody` does; `path` is the part's place in the body. */
 export function parseAt<T>(schema: z.ZodType<T>, value: unknown, path: string): T {
-  const result = schema.safeParse(value);
+  const result = checked(schema, value);
   if (result.success) return result.data;
   const inner = deepest(result.error.issues, []);
   const within = writePath(inner.path);
   throw refuse(within === "" || within.startsWith("[") ? `${path}${within}` : `${path}.${within}`, inner.message);
+}
+
+/**
+ * What the schema says of a value. Where it wants a number, one that kept its text, or that no double holds exactly, counts as the nearest
+ * that it takes: programs write the largest number of 64 bits for "no limit".
+ */
+function checked<T>(schema: z.ZodType<T>, value: unknown): z.ZodSafeParseResult<T> {
+  const result = schema.safeParse(value);
+  const paths = (result.error?.issues ?? []).flatMap(({ path }) =>
+    Math.abs(numberAt(value, path)) > Number.MAX_SAFE_INTEGER ? [path] : [],
+  );
+  if (paths.length === 0) return result;
+  return schema.safeParse(paths.reduce((now, path) => withNumber(now, path), value));
+}
+
+function numberAt(value: unknown, path: Path): number {
+  return numberOf(path.reduce((at, step) => (isObject(at) ? at[String(step)] : undefined), value)) ?? 0;
+}
+
+/** The object with the number at this path within the limits of a double's whole numbers. */
+function withNumber(value: unknown, [step, ...rest]: Path): unknown {
+  if (step === undefined) return Math.sign(numberOf(value) ?? 0) * Number.MAX_SAFE_INTEGER;
+  const name = String(step);
+  return isObject(value) ? { ...value, [name]: withNumber(value[name], rest) } : value;
 }
 
 /** The one form of "this field is wrong": names it in the text and as `param`. */
@@ -90,6 +114,13 @@ const mostTokens = 2 ** 31 - 1;
 export function outputLimit(given: number | null | undefined): { readonly maxOutputTokens?: number } {
   if (typeof given !== "number" || given < 0) return {};
   return { maxOutputTokens: Math.min(mostTokens, Math.floor(given)) };
+}
+
+const efforts: readonly ReasoningEffort[] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/** The effort of this name. One that is not known (a newer one, `default`) leaves the effort to the model. */
+export function effortNamed(name: unknown): ReasoningEffort | undefined {
+  return efforts.find((effort) => effort === name);
 }
 
 /** A tool of a request that the caller does not run itself: its type, and where in the body it stands (`tools[2]`). */
@@ -175,10 +206,15 @@ const imageAliases: Readonly<Record<string, string>> = {
   "image/x-gif": "image/gif",
 };
 
+/** How a PDF begins, as base64: some clients send every file as a picture. */
+const pdfStart = "JVBERi0";
+
 /** An image given as base64, standard or URL-safe, with or without line breaks. */
 export function imageFromBase64(mimeType: string, data: string, param: string): Part {
   const base64 = data.replaceAll(/\s/g, "").replaceAll("-", "+").replaceAll("_", "/");
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) throw refuse(param, "The image is empty or not base64.");
+  if (base64.startsWith(pdfStart))
+    throw refuse(param, "PDFs cannot be read here.", "Send its text: extract it with a command.");
   if (!/^image\/[a-z0-9.+-]+$/i.test(mimeType))
     throw refuse(param, `\`${mimeType.slice(0, 60)}\` is not an image type.`);
   const type = mimeType.toLowerCase();

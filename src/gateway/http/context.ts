@@ -84,11 +84,11 @@ export interface Gateway extends GatewayOptions {
   readonly stopping: AbortSignal;
 }
 
-/** Whether the caller uses Anthropic's API: by the path, or by its SDK's headers if the path is shared. */
+/** Whether the caller uses Anthropic's API: by the path, or by its SDK's headers if the path is not of OpenAI's API alone. */
 export function asksInAnthropic(path: string, headers: Headers): boolean {
-  if (path === "/v1/messages" || path.startsWith("/v1/messages/")) return true;
-  const shared = path === "/v1/models" || path.startsWith("/v1/models/");
-  return shared && (headers.has("anthropic-version") || /^claude-cli\b/i.test(headers.get("user-agent") ?? ""));
+  if (/^\/v1\/messages(?:\/|$)/.test(path)) return true;
+  if (/^\/v1\/(?:chat|completions|responses)(?:\/|$)/.test(path)) return false;
+  return headers.has("anthropic-version") || /^claude-cli\b/i.test(headers.get("user-agent") ?? "");
 }
 
 function errorEncoder({ path, headers }: GatewayContext): Dialect["encodeError"] {

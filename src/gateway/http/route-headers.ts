@@ -94,6 +94,12 @@ export const startedHeaderInfos: readonly HeaderInfo[] = [
 export const refusalHeaderInfos: readonly HeaderInfo[] = [
   { name: "retry-after", description: "Seconds to wait before a retry, 60 at most.", sometimes: true },
   { name: "x-should-retry", description: "`false` if a retry cannot help.", sometimes: true },
+  {
+    name: "retry-after-ms",
+    description:
+      "Beside `x-should-retry: false`, for libraries that do not know it: their repeat gets the refusal again.",
+    sometimes: true,
+  },
 ];
 
 /** The id that is also in error bodies and in the log; on every answer. */

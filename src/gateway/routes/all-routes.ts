@@ -1,9 +1,10 @@
 import { answerTurn } from "../answers/answer-turn.ts";
+import { completionsBody, openAiCompletions } from "../dialects/openai-chat/completions.ts";
 import { openAiChat } from "../dialects/openai-chat/encode.ts";
 import { chatBody } from "../dialects/openai-chat/request.ts";
 import { jsonResponse } from "../http/reply.ts";
 import { startsTurn } from "../http/route-headers.ts";
-import { chatCompletionSchema, openApiSchema } from "./answer-schemas.ts";
+import { chatCompletionSchema, openApiSchema, textCompletionSchema } from "./answer-schemas.ts";
 import { askAgainRoute } from "./ask-again-route.ts";
 import { consentRoutes, textRoutes } from "./consent-routes.ts";
 import { dashboardRoutes, onlookerRoutes } from "./dashboard-routes.ts";
@@ -29,6 +30,14 @@ export const routes: readonly Route[] = [
     answers: "event-stream",
     headers: startsTurn,
     handle: (gateway, c, { json }) => answerTurn(gateway, c, openAiChat, json),
+  }),
+  defineRoute("POST /v1/completions", {
+    summary: "OpenAI's older completions: one prompt.",
+    body: completionsBody,
+    answer: textCompletionSchema,
+    answers: "event-stream",
+    headers: startsTurn,
+    handle: (gateway, c, { json }) => answerTurn(gateway, c, openAiCompletions, json),
   }),
   ...responsesRoutes,
   ...messagesRoutes,

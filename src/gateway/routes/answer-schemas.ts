@@ -27,6 +27,15 @@ export const chatCompletionSchema = z.looseObject({
   usage: openAiUsage,
 });
 
+export const textCompletionSchema = z.looseObject({
+  id: z.string(),
+  object: z.literal("text_completion"),
+  created: z.int(),
+  model: z.string(),
+  choices: z.array(z.looseObject({ index: z.int(), text: z.string(), finish_reason: z.string() })),
+  usage: openAiUsage,
+});
+
 export const responseSchema = z.looseObject({
   id: z.string(),
   object: z.literal("response"),

@@ -108,7 +108,77 @@ describe("numbers of 64 bits and ends of lines", () => {
   );
 });
 
+it.each([
+  ["/v1/chat/completions", `"messages":[{"role":"user","content":"x"}],"max_tokens":9223372036854775807`],
+  ["/v1/chat/completions", `"messages":[{"role":"user","content":"x"}],"max_completion_tokens":1e20,"seed":${big}`],
+  ["/v1/completions", `"prompt":"x","max_tokens":9223372036854775807`],
+  ["/v1/responses", `"input":"x","max_output_tokens":9223372036854775807`],
+  ["/v1/messages", `"messages":[{"role":"user","content":"x"}],"max_tokens":9223372036854775807`],
+  [
+    "/v1/messages",
+    `"messages":[{"role":"user","content":"x"}],"max_tokens":${big},"thinking":{"type":"enabled","budget_tokens":${big}}`,
+  ],
+  ["/api/chat", `"messages":[{"role":"user","content":"x"}],"options":{"num_predict":${big}}`],
+  ["/api/generate", `"prompt":"x","options":{"num_predict":1e300}`],
+])("a limit that no double holds is the largest there is: %s %s", async (path, members) => {
+  const { post, turns } = world();
+  expect((await post(path, `{"model":"test-model",${members}}`)).status).toBe(200);
+  expect(turns.started[0]?.request.maxOutputTokens).toBe(2 ** 31 - 1);
+});
+
+it.each([
+  ["/v1/chat/completions", { messages, reasoning_effort: "ultra" }, undefined],
+  ["/v1/responses", { input: "x", reasoning: { effort: "default" } }, undefined],
+  ["/v1/messages", { messages, max_tokens: 9, output_config: { effort: "ultra" } }, undefined],
+  ["/api/chat", { messages, think: "ultra" }, undefined],
+  ["/v1/messages", { messages: [...messages, { role: "developer", output_config: { effort: "low" } }] }, "low"],
+])(
+  "%s: an effort that is not known leaves it to the model, and a directive may have either role: %j",
+  async (path, body, effort) => {
+    const { post, turns } = world();
+    expect((await post(path, body)).status).toBe(200);
+    expect(turns.started[0]?.request.reasoningEffort).toBe(effort);
+  },
+);
+
+it.each(["/v1/chat/completions", "/v1/messages", "/api/chat"])(
+  "%s reads a text by the name that another API gives it",
+  async (path) => {
+    const { post, turns } = world();
+    const content = ["input_text", "output_text", "text"].map((type) => ({ type, text: type }));
+    await post(path, { messages: [{ role: "user", content }] });
+    expect(turns.started[0]?.request.messages[0]?.parts).toMatchObject(
+      content.map(({ text: said }) => ({ text: said })),
+    );
+  },
+);
+
+const pdf = Buffer.from("%PDF-1.4\n%%EOF").toString("base64");
+const pdfUrl = `data:image/png;base64,${pdf}`;
+
+it.each<[string, object]>([
+  ["/v1/chat/completions", { content: [{ type: "image_url", image_url: { url: pdfUrl } }] }],
+  ["/v1/responses", { content: [{ type: "input_image", image_url: pdfUrl }] }],
+  ["/v1/messages", { content: [{ type: "image", source: { type: "base64", media_type: "image/png", data: pdf } }] }],
+  ["/api/chat", { content: "x", images: [pdf] }],
+])("%s: a PDF that is called a picture is none", async (path, said) => {
+  const { post, turns } = world();
+  const bring = { role: "user", ...said };
+  const refused = await post(path, { messages: [bring], input: [bring] });
+  expect([refused.status, refused.written.includes("PDFs cannot be read here")]).toEqual([400, true]);
+  const history = [bring, { role: "assistant", content: "y" }, { role: "user", content: "z" }];
+  expect((await post(path, { messages: history, input: history })).status).toBe(200);
+  const parts = turns.started[0]?.request.messages[0]?.parts ?? [];
+  expect(parts.at(-1)).toMatchObject({ type: "text", text: expect.stringContaining("cannot read") });
+});
+
 describe("corners of Ollama", () => {
+  it("tools may lack a type", async () => {
+    const { post, turns } = world();
+    await post("/api/chat", { messages, tools: [{ function: { name: "t", parameters: { type: "object" } } }] });
+    expect(turns.started[0]?.request.tools).toMatchObject([{ name: "t", kind: "function" }]);
+  });
+
   it("nothing is in this machine's memory", async () => {
     const { request } = world();
     expect(await (await request("/api/ps")).json()).toEqual({ models: [] });

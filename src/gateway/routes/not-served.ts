@@ -6,9 +6,10 @@ import type { Route } from "./route.ts";
 /** A route as far as its place goes. `shape` matches the paths that it serves. */
 type Place = Pick<Route, "method" | "path"> & { readonly shape: RegExp };
 
-const instead = "Served are POST /v1/chat/completions, /v1/responses, /v1/messages and /api/chat.";
+const instead = "Served are POST /v1/chat/completions, /v1/completions, /v1/responses, /v1/messages and /api/chat.";
+const history = "Send the whole history each time, or continue a stored response by `previous_response_id`.";
 
-/** APIs that clients look for and that are not here, by path, and why. Source: docs/dev/wire/clients.md, "HTTP and model lists". */
+/** APIs that clients look for and that are not here, by path, and what to use. Source: docs/dev/wire/clients.md, "HTTP and model lists". */
 const unserved: readonly { readonly path: RegExp; readonly what: string; readonly hint: string }[] = [
   {
     path: /^\/(?:v1\/)?v1(?:beta|alpha)\d*(?:\/|$)|^\/v1\/models\/.+:(?:stream)?(?:generateContent|countTokens|embedContent)$/i,
@@ -26,16 +27,45 @@ const unserved: readonly { readonly path: RegExp; readonly what: string; readonl
     hint: "The models are those of the IDE's account: GET /api/tags lists them.",
   },
   {
-    path: /^\/v1\/(?:audio|images|moderations|files|batches|fine_tuning|assistants|threads|conversations|vector_stores|realtime|videos|containers|evals|uploads|messages\/batches)(?:\/|$)/,
+    path: /^\/(?:v1|api|api\/experimental)\/web_(?:search|fetch)(?:\/|$)/,
+    what: "The web is",
+    hint: "Offer a tool of your own that searches, and run it in your program.",
+  },
+  {
+    path: /^\/v1\/(?:conversations|threads|assistants)(?:\/|$)/,
+    what: "A conversation that the server keeps is",
+    hint: history,
+  },
+  {
+    path: /^\/v1\/chat\/completions\/./,
+    what: "A stored chat completion is",
+    hint: "Use POST /v1/responses: GET /v1/responses/{id} gives its answers again.",
+  },
+  { path: /^\/v1\/complete$/, what: "The Text Completions API is", hint: "Use POST /v1/messages." },
+  {
+    path: /^\/v1\/(?:files|uploads)(?:\/|$)/,
+    what: "A store for files is",
+    hint: "Send a text as text, and a picture as a data URL or base64, in the message itself.",
+  },
+  {
+    path: /^\/v1\/(?:messages\/)?batches(?:\/|$)/,
+    what: "A batch is",
+    hint: `Send its requests one by one. ${instead}`,
+  },
+  {
+    path: /^\/v1\/(?:audio|images|moderations|fine_tuning|vector_stores|realtime|live|videos|containers|evals|skills|agents|sessions|chatkit)(?:\/|$)/,
     what: "This part of the API is",
     hint: instead,
   },
 ];
 
-/** The refusal for a path of an API that is not here; undefined for any other. A client without a key gets it too: no key would help. */
+/**
+ * The refusal for a path of an API that is not here; undefined for any other. A client without a key gets it too: no key would help.
+ * It is a 404: some libraries repeat every 5xx.
+ */
 export function unservedApi(path: string): Refusal | undefined {
   const known = unserved.find((api) => api.path.test(path));
-  return known && notServed(501, `${known.what} not served: ${path.slice(0, 200)}.`, known.hint);
+  return known && notServed(404, `${known.what} not served: ${path.slice(0, 200)}.`, known.hint);
 }
 
 /**
@@ -60,10 +90,7 @@ export function refusalAt(c: Pick<GatewayContext, "method" | "path" | "header">,
       headers: { allow: allow.join(", ") },
     });
   const near = nearest(path, places);
-  const hint =
-    near === undefined
-      ? "GET /openapi.json lists all routes."
-      : `Did you mean ${near}? GET /openapi.json lists all routes.`;
+  const hint = `${near === undefined ? instead : `Did you mean ${near}?`} GET /openapi.json lists all routes.`;
   return notServed(404, `There is nothing at ${method} ${path.slice(0, 200)}.`, hint);
 }
 

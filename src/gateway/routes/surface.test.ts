@@ -65,6 +65,7 @@ describe("the list of routes", () => {
     const messages = [{ role: "user", content: "x" }];
     const bodies: Readonly<Record<string, object>> = {
       "/v1/chat/completions": { messages },
+      "/v1/completions": { prompt: "x" },
       "/v1/responses": { input: "x" },
       "/v1/responses/compact": { input: "x" },
       "/v1/messages": { messages, max_tokens: 9 },
@@ -135,7 +136,7 @@ describe("the list of routes", () => {
       const json = {
         model: "test-model",
         messages: [{ role: "user", content: "x" }],
-        ...(path.endsWith("generate") ? { prompt: "x" } : {}),
+        ...(/generate$|v1\/completions$/.test(path) ? { prompt: "x" } : {}),
         ...(path.startsWith("/api/") ? { stream: false } : {}),
         input: "x",
         max_tokens: 9,

@@ -21,7 +21,7 @@ const documentSource = z.discriminatedUnion("type", [
   z.object({ type: z.literal("file"), file_id: z.string() }),
 ]);
 
-const textBlock = z.object({ type: z.literal("text"), text: z.string() });
+const textBlock = z.object({ text: z.string() });
 const imageBlock = z.object({ type: z.literal("image"), source: imageSource });
 const documentBlock = z.object({
   type: z.literal("document"),
@@ -53,6 +53,8 @@ export function parsePartBlock(given: unknown, path: string, history: History): 
   const read = (parts: () => Part[]) => history.read(block.type, parts, []);
   switch (block.type) {
     case "text":
+    case "input_text":
+    case "output_text":
       return read(() => textParts([parseAt(textBlock, block, path).text]));
     case "image":
       return history.readFile("image", "an image", () => [

@@ -37,7 +37,7 @@ export function readDirectives(messages: readonly unknown[]): Directives {
   const tools = new Map<string, boolean>();
   const defined: JsonObject[] = [];
   for (const { role, output_config: config, content } of messages.filter(isObject)) {
-    if (role === "system" && isObject(config)) effort = config["effort"] ?? effort;
+    if ((role === "system" || role === "developer") && isObject(config)) effort = config["effort"] ?? effort;
     for (const { type, tool } of blocksOf(content).flatMap(changesIn)) {
       if (!isObject(tool)) continue;
       const definition = isObject(tool["definition"]) ? tool["definition"] : undefined;

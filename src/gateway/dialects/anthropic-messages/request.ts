@@ -3,7 +3,7 @@ import type { MillraceError } from "../../../base/errors.ts";
 import type { ReasoningEffort, ResponseFormat, Tool, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
-import { outputLimit, parseBody, refuse } from "../parse-body.ts";
+import { effortNamed, outputLimit, parseBody, refuse } from "../parse-body.ts";
 import { type Directives, readDirectives } from "./directives.ts";
 import { messagesSchema, parseMessages, parseSystem, systemSchema } from "./messages.ts";
 import { parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
@@ -31,8 +31,6 @@ export const messagesBody = z.object({
 export interface MessagesWire {
   readonly model: string;
 }
-
-const efforts: readonly ReasoningEffort[] = ["minimal", "low", "medium", "high", "xhigh", "max"];
 
 /**
  * A Messages request. Beta headers, `cache_control`, `context_management`, `metadata` and unknown members are not read.
@@ -99,7 +97,7 @@ function modelName(id: string): string {
 
 /** The effort that a message directs, else the named one, else the one that matches the thinking budget; `adaptive` leaves the effort to the model. */
 function parseEffort(body: z.infer<typeof messagesBody>, directed: unknown): ReasoningEffort | undefined {
-  const named = efforts.find((effort) => effort === (directed ?? body.output_config?.effort));
+  const named = effortNamed(directed ?? body.output_config?.effort);
   if (named !== undefined || body.thinking?.type !== "enabled") return named;
   const budget = body.thinking.budget_tokens ?? 0;
   if (budget <= 4_096) return "low";

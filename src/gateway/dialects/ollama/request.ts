@@ -4,8 +4,9 @@ import type { Message, Part, ReasoningEffort, ResponseFormat, TurnRequest } from
 import type { ParsedTurn } from "../dialect.ts";
 import { History, type Speaker, type WireMessage } from "../history.ts";
 import { parseContent } from "../openai-chat/messages.ts";
-import { parseTools, toolsSchema } from "../openai-chat/tools.ts";
+import { parseTools } from "../openai-chat/tools.ts";
 import {
+  effortNamed,
   imageFromBase64,
   imageFromUrl,
   outputLimit,
@@ -37,11 +38,15 @@ const common = {
   options: z
     .looseObject({ num_predict: z.number().nullish(), stop: z.union([z.string(), z.array(z.string())]).nullish() })
     .nullish(),
-  think: z.union([z.boolean(), z.enum(["low", "medium", "high", "xhigh", "max"])]).nullish(),
+  think: z.union([z.boolean(), z.string()]).nullish(),
 };
 
 /** The members of a body of `POST /api/chat` that are looked at, and their types. */
-export const ollamaChatBody = z.object({ ...common, messages: z.array(z.unknown()).nullish(), tools: toolsSchema });
+export const ollamaChatBody = z.object({
+  ...common,
+  messages: z.array(z.unknown()).nullish(),
+  tools: z.array(z.looseObject({ type: z.string().nullish() })).nullish(),
+});
 
 /** The members of a body of `POST /api/generate` that are looked at, and their types. */
 export const ollamaGenerateBody = z.object({
@@ -67,7 +72,8 @@ export function parseOllamaRequest(body: unknown): ParsedTurn & { readonly wire:
   if (typeof body === "object" && body !== null && "messages" in body) {
     const parsed = parseBody(ollamaChatBody, body);
     const history = new History();
-    const { tools, ignored } = parseTools(parsed.tools, undefined);
+    const given = parsed.tools?.map((tool) => ({ ...tool, type: tool.type ?? "function" })); // Ollama does not look at it
+    const { tools, ignored } = parseTools(given, undefined);
     const messages = parseMessages(parsed.messages ?? [], history);
     return { ...turnOf(parsed, "chat", { messages, tools }), ignoredTools: ignored, leftOut: history.leftOut };
   }
@@ -117,7 +123,7 @@ function turnOf(
 
 function effortOf(think: z.infer<typeof common.think>): ReasoningEffort | undefined {
   if (think === false) return "none";
-  return typeof think === "string" ? think : undefined;
+  return typeof think === "string" ? effortNamed(think) : undefined;
 }
 
 function formatOf(format: z.infer<typeof common.format>): ResponseFormat {

@@ -17,6 +17,22 @@ import { type ChatWire, parseChatRequest } from "./request.ts";
 
 type Delta = Readonly<Record<string, unknown>>;
 
+/** How an API writes the chunks of an answer. */
+export interface ChunkForm {
+  readonly idPrefix: string;
+  readonly object: string;
+  /** The delta before any event. */
+  first(context: EncodeContext): Delta;
+  choice(delta: Delta, reason: string | null): unknown;
+}
+
+const chatForm: ChunkForm = {
+  idPrefix: "chatcmpl-",
+  object: "chat.completion.chunk",
+  first: () => ({ role: "assistant", content: "" }),
+  choice: (delta, reason) => ({ index: 0, delta, logprobs: null, finish_reason: reason }),
+};
+
 /**
  * Chat completion chunks. The role is sent once, first. One chunk carries the finish reason, and usage follows it if the client asked.
  * `[DONE]` is last, and only after a complete answer. Source: docs/dev/wire/clients.md, "Chat Completions".
@@ -25,12 +41,12 @@ type Delta = Readonly<Record<string, unknown>>;
  * Otherwise the chunk carries `millrace: { rewritten: <the whole text after this chunk> }`, and its delta holds the text that makes
  * the end complete. A client that knows the member replaces its text; another client shows some text twice.
  */
-function chatEncoder(context: EncodeContext): Encoder {
+export function chatEncoder(context: EncodeContext, form: ChunkForm): Encoder {
   const fold = new AnswerFold(context.parsed.request);
   const { includeUsage } = context.parsed.wire as ChatWire; // set by this dialect's own parser
-  const members = head(context, "chat.completion.chunk");
+  const members = headOf(context, form);
   const chunk = (delta: Delta, finishReason: string | null = null, extension: Delta = {}): WireEvent => {
-    const choices = [{ index: 0, delta, logprobs: null, finish_reason: finishReason }];
+    const choices = [form.choice(delta, finishReason)];
     const usage = includeUsage ? { usage: null } : {};
     return { data: writeJson({ ...members, choices, ...usage, ...extension }) };
   };
@@ -60,7 +76,7 @@ function chatEncoder(context: EncodeContext): Encoder {
     }
   };
   return {
-    open: () => [chunk({ role: "assistant", content: "" })],
+    open: () => [chunk(form.first(context))],
     encode: (event) => fold.push(event).flatMap(write),
     heartbeat: () => [chunk({})],
     broken,
@@ -81,16 +97,16 @@ function encodeChatAnswer(context: EncodeContext, answer: Answer): unknown {
   };
   const reason = answer.end?.type === "finished" ? answer.end.reason.unified : "stop";
   return {
-    ...head(context, "chat.completion"),
+    ...headOf(context, { ...chatForm, object: "chat.completion" }),
     choices: [{ index: 0, message, logprobs: null, finish_reason: reason }],
     usage: openAiUsage(reportedUsage(answer, context)),
     ...millraceEnd(answer.end),
   };
 }
 
-function head(context: EncodeContext, object: string): Delta {
+export function headOf(context: EncodeContext, { idPrefix, object }: Pick<ChunkForm, "idPrefix" | "object">): Delta {
   return {
-    id: wireId("chatcmpl-", context.turnId),
+    id: wireId(idPrefix, context.turnId),
     object,
     created: Math.floor(context.createdAtMs / 1000),
     model: context.parsed.request.model,
@@ -128,7 +144,7 @@ export function encodeStreamError(error: ErrorRecord, requestId: string): WireEv
 export const openAiChat: Dialect = {
   name: "openai-chat",
   parse: parseChatRequest,
-  encoder: chatEncoder,
+  encoder: (context) => chatEncoder(context, chatForm),
   encodeAnswer: encodeChatAnswer,
   encodeError: encodeOpenAiError,
 };

@@ -146,6 +146,8 @@ function parsePart(part: unknown, path: string, history: History): Part[] {
     case undefined:
       return [];
     case "text":
+    case "input_text":
+    case "output_text":
       return history.read("text", () => textParts([parseAt(textPart, given, path).text]), []);
     case "refusal":
       return history.read("refusal", () => textParts([parseAt(refusalPart, given, path).refusal]), []);

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ResponseFormat, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
-import { outputLimit, parseBody, refuse } from "../parse-body.ts";
+import { effortNamed, outputLimit, parseBody, refuse } from "../parse-body.ts";
 import { messagesSchema, parseMessages } from "./messages.ts";
 import {
   functionCallSchema,
@@ -29,9 +29,6 @@ const responseFormatSchema = z
   ])
   .nullish();
 
-/** The effort levels of every OpenAI surface. */
-export const effortSchema = z.enum(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).nullish();
-
 /** `stop`: one text or up to four; empty ones mean nothing. */
 const stopSchema = z.union([z.string(), z.array(z.string())]).nullish();
 const mostStops = 4;
@@ -53,7 +50,7 @@ export const chatBody = z.object({
   function_call: functionCallSchema,
   parallel_tool_calls: z.boolean().nullish(),
   response_format: responseFormatSchema,
-  reasoning_effort: effortSchema,
+  reasoning_effort: z.string().nullish(),
   n: z.number().nullish(),
   logprobs: z.unknown().optional(),
   top_logprobs: z.unknown().optional(),
@@ -80,6 +77,7 @@ export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: C
   const offered = parseTools(parsed.tools, parsed.functions, { hosted: search, choice: parsed.tool_choice });
   const { choice, tools } = parseToolChoice(parsed.tool_choice, parsed.function_call, offered.tools);
   const history = new History();
+  const effort = effortNamed(parsed.reasoning_effort);
   const request: TurnRequest = {
     model: parsed.model,
     messages: parseMessages(parsed.messages, history),
@@ -89,7 +87,7 @@ export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: C
     responseFormat: parseResponseFormat(parsed.response_format),
     stop: parseStop(parsed.stop),
     ...outputLimit(parsed.max_completion_tokens ?? parsed.max_tokens),
-    ...(parsed.reasoning_effort ? { reasoningEffort: parsed.reasoning_effort } : {}),
+    ...(effort === undefined ? {} : { reasoningEffort: effort }),
   };
   const includeUsage = parsed.stream_options?.include_usage ?? false;
   return {

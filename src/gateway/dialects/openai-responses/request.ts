@@ -3,8 +3,7 @@ import { isObject } from "../../../base/json.ts";
 import type { Message, ResponseFormat, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
-import { effortSchema } from "../openai-chat/request.ts";
-import { outputLimit, parseBody, refuse, textParts } from "../parse-body.ts";
+import { effortNamed, outputLimit, parseBody, refuse, textParts } from "../parse-body.ts";
 import { inputSchema, parseInput, toolsOfItems } from "./input.ts";
 import {
   type NamespacedName,
@@ -43,7 +42,7 @@ export const responsesBody = z.object({
   tool_choice: toolChoiceSchema,
   parallel_tool_calls: z.boolean().nullish(),
   max_output_tokens: z.number().int().nonnegative().nullish(),
-  reasoning: z.looseObject({ effort: effortSchema }).nullish(),
+  reasoning: z.looseObject({ effort: z.string().nullish() }).nullish(),
   text: z.looseObject({ format: formatSchema }).nullish(),
   metadata: z.record(z.string(), z.unknown()).nullish(),
   top_logprobs: z.number().nullish(),
@@ -121,6 +120,7 @@ export function parseResponsesRequest(
   history.refuseUnreadable(own, "input");
   if (own.length === 0 && (previous.length === 0 || !compacts)) throw refuse("input", "The input is empty.");
   refuseUnasked([...previous, ...own]);
+  const effort = effortNamed(parsed.reasoning?.effort);
   const request: TurnRequest = {
     model: parsed.model,
     messages: [...instructions, ...previous, ...own, ...(compacts ? [askForNotes] : [])],
@@ -130,7 +130,7 @@ export function parseResponsesRequest(
     responseFormat: compacts ? { type: "text" } : parseFormat(parsed.text?.format),
     stop: [],
     ...outputLimit(parsed.max_output_tokens),
-    ...(parsed.reasoning?.effort ? { reasoningEffort: parsed.reasoning.effort } : {}),
+    ...(effort === undefined ? {} : { reasoningEffort: effort }),
   };
   const given = parsed as Readonly<Record<string, unknown>>;
   const raw = body as Readonly<Record<string, unknown>>; // parseBody made sure that it is an object
