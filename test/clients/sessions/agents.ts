@@ -1,15 +1,17 @@
+import { readdirSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
+import type { Bench } from "../bench.ts";
 import { type Agent, agents } from "../cases/agents.ts";
 import { launched } from "../cases/launched.ts";
 import type { Message, SessionClient } from "./session.ts";
 
 /** How an agent goes on with its last session, adds a picture, and calls its tools. */
 interface Form extends Pick<SessionClient, "calls" | "lacks" | "more" | "known" | "answers"> {
-  /** Undefined: it takes up its session by its own argument. */
-  readonly goesOn: readonly string[];
+  readonly goesOn: (bench: Bench) => readonly string[];
   readonly picture?: (file: string) => readonly string[];
 }
 
-function call(tool: string, given: object): string {
+export function call(tool: string, given: object): string {
   return `call ${tool} ${JSON.stringify(given)}`;
 }
 
@@ -24,20 +26,22 @@ const lacks: SessionClient["lacks"] = {
   ...compaction,
 };
 
+const needsVendor = "it resumes a session through its vendor's service alone";
+
 const forms: Readonly<Record<string, Form>> = {
   pi: {
-    goesOn: ["--continue"],
+    goesOn: () => ["--continue"],
     picture: (file) => [`@${file}`],
     calls: { shell: (n) => call("bash", { command: `echo millrace-${n}` }), read: (path) => call("read", { path }) },
     lacks,
   },
   copilot: {
-    goesOn: ["--continue"],
+    goesOn: () => ["--continue"],
     calls: { shell: (n) => call("bash", echo(n)), read: (path) => call("view", { path }) },
     lacks,
   },
   "qwen-code": {
-    goesOn: ["--continue"],
+    goesOn: () => ["--continue"],
     calls: {
       shell: (n) => call("run_shell_command", { ...echo(n), is_background: false }),
       read: (file) => call("read_file", { file_path: file }),
@@ -48,34 +52,88 @@ const forms: Readonly<Record<string, Form>> = {
     ), // what to remember of it
   },
   kilo: {
-    goesOn: ["--continue"],
+    goesOn: () => ["--continue"],
     calls: { shell: (n) => call("bash", echo(n)), read: (file) => call("read", { filePath: file }) },
     lacks,
     more: { "first turn": 1 }, // a title
   },
+  droid: {
+    goesOn: () => [], // each message begins a session
+    calls: {
+      shell: (n) =>
+        call("Execute", {
+          command: `echo millrace-${n}`,
+          summary: "Say one word",
+          riskLevelReason: "This command only prints a word.",
+          riskLevel: "low",
+        }),
+      read: (file) => call("Read", { file_path: file }),
+    },
+    lacks: {
+      ...lacks,
+      "second turn": needsVendor,
+      "go on": needsVendor,
+      "next day": needsVendor,
+    },
+  },
+  goose: {
+    goesOn: () => ["--resume"],
+    calls: {
+      shell: (n) => call("shell", { command: `echo millrace-${n}` }),
+      read: (file) =>
+        file.endsWith(".png") ? call("read_image", { source: file }) : call("shell", { command: `cat ${file}` }),
+      agent: (task) => call("delegate", { instructions: task, extensions: [] }),
+    },
+    lacks: {
+      JSON: lacks.JSON ?? "",
+      PDF: "it has no tool that reads files",
+      "full context": "it shortens its history",
+      ...compaction,
+    },
+    more: { "first turn": 1, "second turn": 1, tools: 1 }, // its title is made anew for each of the first three messages
+    known: {
+      "gateway killed":
+        "it does not repeat a request whose stream broke, and what its user types again is another message",
+    },
+  },
 };
+
+/** The name of the oldest file with this ending below a folder: the id of the session that it holds. */
+export function idOf(folder: string, ending: string): string {
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(ending));
+  const bornMs = (path: string) => statSync(join(folder, path)).birthtimeMs;
+  const [first] = files.sort((one, other) => bornMs(one) - bornMs(other)); // a sub-agent has one of its own
+  if (first === undefined) throw new Error(`no session lies in ${folder}`);
+  return basename(first, ending);
+}
 
 export const agentSessions: readonly SessionClient[] = agents.flatMap((agent) => {
   const form = forms[agent.client.name];
   return form === undefined ? [] : [sessionOf(agent, form)];
 });
 
-function sessionOf({ client, packageName, args, env }: Agent, { goesOn, picture, ...form }: Form): SessionClient {
+function sessionOf(
+  { client, packageName, args, env, surface = "chat completions" }: Agent,
+  { goesOn, picture, ...form }: Form,
+): SessionClient {
   return {
     name: client.title,
     packageName,
-    surface: "chat completions",
-    say: (bench, message: Message) =>
-      launched(
-        bench,
-        client,
-        [
-          ...(message.isFirst ? [] : goesOn),
-          ...(message.picture === undefined ? [] : (picture?.(message.picture) ?? [])),
-          ...args(message.text),
-        ],
-        { env, ...(message.until === undefined ? {} : { until: message.until }) },
-      ),
+    surface,
+    say: (bench, message: Message) => {
+      const all = args(message.text);
+      const command = all.filter((arg, at) => at === 0 && !arg.startsWith("-")); // `exec`, `run`
+      const given = [
+        ...command,
+        ...(message.isFirst ? [] : goesOn(bench)),
+        ...(message.picture === undefined ? [] : (picture?.(message.picture) ?? [])),
+        ...all.slice(command.length),
+      ];
+      return launched(bench, client, given, {
+        env,
+        ...(message.until === undefined ? {} : { until: message.until }),
+      });
+    },
     rarely: true,
     ...form,
   };
