@@ -146,8 +146,8 @@ function wrongWith(
   if (does === "overflow" && !/context|too (?:long|large|big)/i.test(text + ran.stderr))
     return "the user is not told why";
   if (does !== "stop" && does !== "overflow" && ran.code !== 0) return `it ended with code ${ran.code}`;
-  if (step.withPicture && !seen.prompts.some(({ images }) => images.length > 0))
-    return "the picture did not reach the model";
+  const isSeen = seen.prompts.some(({ images }) => images.length > 0) || (seen.acp && text.includes("[image/png]")); // in a result
+  if (step.withPicture && !isSeen) return "the picture did not reach the model";
   const isTask = ({ text: sent }: ModelInput) => sent.includes("echo: word-sub") && !sent.includes("[[agent");
   if (name === "sub-agent" && !seen.acp && !seen.prompts.some(isTask)) return "no sub-agent asked the model";
   const most =
