@@ -31,7 +31,7 @@ const clineCalls = [1, 2, 3].map((n) => `call run_commands {"commands":["echo mi
 const clineLoop = `[[agent\n${clineCalls[0]}\n${clineCalls[1]}\n---\n${clineCalls[2]}\n---\nsay The tools said: {results}\n]] Look around.`;
 
 /** Cline with the values that `millrace setup cline` prints. Nobody else is on this machine, so the key may be an argument. */
-export function clineRun(prompt: (bench: Bench) => string, args: readonly string[] = []) {
+export function clineRun(prompt: (bench: Bench) => string) {
   return async (bench: Bench, until?: Promise<unknown>): Promise<Ran> => {
     const cline = (args: readonly string[], more: Options = {}) =>
       bench.run(bench.bin("cline"), args, { env: { CLINE_TELEMETRY_DISABLED: "1" }, ...more });
@@ -40,7 +40,7 @@ export function clineRun(prompt: (bench: Bench) => string, args: readonly string
       const told = await cline(["auth", "-p", "openai-compatible", "-k", bench.key, "-m", model, "-b", `${url}/v1`]);
       if (told.code !== 0) return told;
     }
-    return cline([...args, prompt(bench)], until === undefined ? {} : { until });
+    return cline([prompt(bench)], until === undefined ? {} : { until });
   };
 }
 

@@ -1,13 +1,11 @@
-import { readdirSync, statSync } from "node:fs";
-import { basename, join } from "node:path";
-import type { Bench } from "../bench.ts";
 import { type Agent, agents } from "../cases/agents.ts";
 import { launched } from "../cases/launched.ts";
 import type { Message, SessionClient } from "./session.ts";
 
 /** How an agent goes on with its last session, adds a picture, and calls its tools. */
 interface Form extends Pick<SessionClient, "calls" | "lacks" | "more" | "known" | "answers"> {
-  readonly goesOn: (bench: Bench) => readonly string[];
+  /** None: each message begins a session. */
+  readonly goesOn: readonly string[];
   readonly picture?: (file: string) => readonly string[];
 }
 
@@ -30,18 +28,18 @@ const needsVendor = "it resumes a session through its vendor's service alone";
 
 const forms: Readonly<Record<string, Form>> = {
   pi: {
-    goesOn: () => ["--continue"],
+    goesOn: ["--continue"],
     picture: (file) => [`@${file}`],
     calls: { shell: (n) => call("bash", { command: `echo millrace-${n}` }), read: (path) => call("read", { path }) },
     lacks,
   },
   copilot: {
-    goesOn: () => ["--continue"],
+    goesOn: ["--continue"],
     calls: { shell: (n) => call("bash", echo(n)), read: (path) => call("view", { path }) },
     lacks,
   },
   "qwen-code": {
-    goesOn: () => ["--continue"],
+    goesOn: ["--continue"],
     calls: {
       shell: (n) => call("run_shell_command", { ...echo(n), is_background: false }),
       read: (file) => call("read_file", { file_path: file }),
@@ -52,13 +50,13 @@ const forms: Readonly<Record<string, Form>> = {
     ), // what to remember of it
   },
   kilo: {
-    goesOn: () => ["--continue"],
+    goesOn: ["--continue"],
     calls: { shell: (n) => call("bash", echo(n)), read: (file) => call("read", { filePath: file }) },
     lacks,
     more: { "first turn": 1 }, // a title
   },
   droid: {
-    goesOn: () => [], // each message begins a session
+    goesOn: [],
     calls: {
       shell: (n) =>
         call("Execute", {
@@ -77,7 +75,7 @@ const forms: Readonly<Record<string, Form>> = {
     },
   },
   goose: {
-    goesOn: () => ["--resume"],
+    goesOn: ["--resume"],
     calls: {
       shell: (n) => call("shell", { command: `echo millrace-${n}` }),
       read: (file) =>
@@ -98,15 +96,6 @@ const forms: Readonly<Record<string, Form>> = {
   },
 };
 
-/** The name of the oldest file with this ending below a folder: the id of the session that it holds. */
-export function idOf(folder: string, ending: string): string {
-  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(ending));
-  const bornMs = (path: string) => statSync(join(folder, path)).birthtimeMs;
-  const [first] = files.sort((one, other) => bornMs(one) - bornMs(other)); // a sub-agent has one of its own
-  if (first === undefined) throw new Error(`no session lies in ${folder}`);
-  return basename(first, ending);
-}
-
 export const agentSessions: readonly SessionClient[] = agents.flatMap((agent) => {
   const form = forms[agent.client.name];
   return form === undefined ? [] : [sessionOf(agent, form)];
@@ -125,7 +114,7 @@ function sessionOf(
       const command = all.filter((arg, at) => at === 0 && !arg.startsWith("-")); // `exec`, `run`
       const given = [
         ...command,
-        ...(message.isFirst ? [] : goesOn(bench)),
+        ...(message.isFirst ? [] : goesOn),
         ...(message.picture === undefined ? [] : (picture?.(message.picture) ?? [])),
         ...all.slice(command.length),
       ];
