@@ -1,4 +1,4 @@
-import type { Message } from "../../log/request.ts";
+import type { Message, ToolCall } from "../../log/request.ts";
 import { answerOfCall } from "../tools/told.ts";
 
 type Answer = Extract<Message, { readonly role: "assistant" }>;
@@ -10,22 +10,30 @@ type Answer = Extract<Message, { readonly role: "assistant" }>;
  */
 export function wholeAnswers(messages: readonly Message[]): readonly Message[] {
   const whole: Message[] = [];
+  /** The answer after which only results have come, and its calls so far. */
+  let last: Answer | undefined;
+  let calls: ToolCall[] = [];
   for (const message of messages) {
-    const at = whole.findLastIndex(({ role }) => role !== "tool");
-    const earlier = whole[at];
-    if (message.role === "assistant" && earlier?.role === "assistant" && isRestOf(message, earlier))
-      whole[at] = { ...earlier, toolCalls: [...earlier.toolCalls, ...message.toolCalls] };
-    else whole.push(message);
+    if (message.role === "assistant" && last !== undefined && isRestOf(message, last, calls.at(-1))) {
+      for (const call of message.toolCalls) calls.push(call);
+    } else if (message.role === "assistant") {
+      last = message;
+      calls = [...message.toolCalls];
+      whole.push({ ...message, toolCalls: calls });
+    } else {
+      if (message.role !== "tool") last = undefined;
+      whole.push(message);
+    }
   }
   return whole;
 }
 
 /** It has calls of the same answer, and says nothing more than that answer did. */
-function isRestOf(message: Answer, earlier: Answer): boolean {
-  const [last, next] = [earlier.toolCalls.at(-1), message.toolCalls[0]];
-  if (last === undefined || next === undefined) return false;
+function isRestOf(message: Answer, earlier: Answer, call: ToolCall | undefined): boolean {
+  const next = message.toolCalls[0];
+  if (call === undefined || next === undefined) return false;
   const said = textOf(message);
-  return answerOfCall(last.callId) === (answerOfCall(next.callId) ?? "") && (said === "" || said === textOf(earlier));
+  return answerOfCall(call.callId) === (answerOfCall(next.callId) ?? "") && (said === "" || said === textOf(earlier));
 }
 
 function textOf({ parts }: Answer): string {
