@@ -75,8 +75,10 @@ export class McpClient {
     const { id, reply } = this.#rpc.begin("tools/call", { name, arguments: args, _meta: { progressToken } });
     try {
       const result = await orAborted(reply, AbortSignal.any([signal, late.signal]));
-      const { content = [] } = result as { readonly content?: readonly { readonly text?: string }[] };
-      return content.map(({ text }) => text ?? "").join("\n");
+      const { content = [] } = result as {
+        readonly content?: readonly { readonly text?: string; readonly mimeType?: string }[];
+      };
+      return content.map(({ text, mimeType }) => text ?? `[${mimeType}]`).join("\n"); // a picture by its type
     } catch (error) {
       this.#rpc.notify("notifications/cancelled", { requestId: id });
       throw error;

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 
@@ -68,6 +68,9 @@ async function finish(folder: string): Promise<void> {
     const own = join(folder, "node_modules", name);
     if (existsSync(own)) await ran(process.execPath, [join(own, script)], own);
   }
+  const programs = join(folder, "node_modules", ".bin");
+  const goose = join(programs, "goose-binary-linux-x64"); // its package for one system names it so
+  if (existsSync(goose) && !existsSync(join(programs, "goose"))) symlinkSync(goose, join(programs, "goose"));
 }
 
 function readName(manifest: string): string {

@@ -20,6 +20,7 @@ import type { Recorded } from "./recorder.ts";
 import { agentSessions } from "./sessions/agents.ts";
 import { cliSessions } from "./sessions/clis.ts";
 import { driveSession, type StepResult } from "./sessions/drive.ts";
+import { editorSessions } from "./sessions/editors.ts";
 import { recordSession } from "./sessions/record.ts";
 import { sdkSessions } from "./sessions/sdks.ts";
 import type { SessionClient } from "./sessions/session.ts";
@@ -51,7 +52,7 @@ const eachPlace = args.includes("--each-place");
 
 const clients = await installClients({ newest: args.includes("--newest") });
 const travelled: Travelled[] = [];
-const allSessions = [...cliSessions, ...agentSessions, ...sdkSessions];
+const allSessions = [...cliSessions, ...editorSessions, ...agentSessions, ...sdkSessions];
 const allCases = [...cliCases, ...editorCases, ...agentCases, ...sdkCases];
 const cases = allCases.filter(
   ({ name, surface, slow }) =>

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { rawClient, say } from "../../src/gateway/streams/raw-client.fake.ts";
 import { headersOf, newNames } from "../../src/gateway/streams/stream-world.fake.ts";
-import { agentLoop, chatLoop, type LoopTool, loopApis, runLoop } from "../support/tool-loop.ts";
+import { agentLoop, callsOneByOne, chatLoop, type LoopTool, loopApis, runLoop } from "../support/tool-loop.ts";
 import { world } from "../support/world.ts";
 
 /* A client's tools as the agent's own: one prompt lasts over all rounds of a loop, in every API. */
@@ -12,12 +12,19 @@ const asked = { model, tool, question: agentLoop.question };
 const open = (agent: object = {}, args: readonly string[] = []) =>
   world({ args, simulator: { profile: "devin-3", turn: { rate: "instant" }, agent } });
 
-it.each(loopApis)("a loop over $name is one prompt of the agent", async (api) => {
+it.each([...loopApis, callsOneByOne()])("a loop over $name is one prompt of the agent", async (api) => {
   const { ide, served } = await open();
   const { rounds, ...loop } = await runLoop(api, served, asked);
   expect({ ...loop, calls: rounds.flat() }).toEqual({ calls: commands, text, ways: ["native"] });
   expect(ide.prompts()).toHaveLength(1);
   expect(ide.prompts()[0]?.text).not.toContain("# Tools");
+});
+
+it("calls that come back one by one go on in the conversation that made them, over the language server too", async () => {
+  const { ide, served } = await world({ simulator: { turn: { rate: "instant" } } });
+  const { rounds, text: said } = await runLoop(callsOneByOne(), served, { ...asked, model: "claude-sonnet-4.6" });
+  expect({ rounds, said }).toEqual({ rounds: [commands.slice(0, 2), commands.slice(2)], said: text });
+  expect((await ide.report()).cascades).toHaveLength(1);
 });
 
 it("a loop over the stream protocol is one stream, and one prompt of the agent", async () => {

@@ -74,6 +74,22 @@ export const chatLoop: LoopApi = {
   results: (results) => results.map(({ id, text }) => ({ role: "tool", tool_call_id: id, content: text })),
 };
 
+/** A client that sends each call of an answer back in a message of its own, each before its result. */
+export function callsOneByOne(): LoopApi {
+  const given = new Map<string, object>();
+  return {
+    name: "Chat Completions, with each call in a message of its own",
+    async ask(...asked) {
+      const round = await chatLoop.ask(...asked);
+      if (round.calls.length === 0) return round;
+      const [{ tool_calls: calls }] = round.messages as [{ tool_calls: { id: string }[] }];
+      for (const call of calls) given.set(call.id, { role: "assistant", content: "", tool_calls: [call] });
+      return { ...round, messages: [] };
+    },
+    results: (results) => results.flatMap((result) => [given.get(result.id) ?? {}, ...chatLoop.results([result])]),
+  };
+}
+
 export const responsesLoop: LoopApi = {
   name: "Responses",
   async ask(target, model, input, tool) {

@@ -7,6 +7,7 @@ import { type Client, keyVariable, type Target, xdgConfig } from "./client.ts";
 import { codex } from "./codex.ts";
 import { continueDev } from "./continue.ts";
 import { droid } from "./droid.ts";
+import { goose } from "./goose.ts";
 import { kilo, openCode } from "./opencode.ts";
 import { pi } from "./pi.ts";
 import { qwenCode } from "./qwen-code.ts";
@@ -148,6 +149,7 @@ export const clients: readonly Client[] = [
   pi,
   kilo,
   droid,
+  goose,
   aider,
   continueDev,
   cline,

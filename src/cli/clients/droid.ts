@@ -40,10 +40,16 @@ function customModels({ url, models }: Target) {
     id: idOf(id),
     model: id,
     displayName: `${name} (Millrace)`,
-    provider: "generic-chat-completion-api",
-    baseUrl: `${url}/v1`,
+    ...apiOf(id, url),
     apiKey: `\${${keyVariable}}`,
     ...told({ maxContextLimit: contextTokens, maxOutputTokens }),
     noImageSupport: !images,
   }));
+}
+
+/** The API of a model's own vendor: of each other one droid warns in the user's place, in every session. Source: droid 0.215.0. */
+function apiOf(model: string, url: string): { readonly provider: string; readonly baseUrl: string } {
+  if (/claude|haiku|sonnet|opus/i.test(model)) return { provider: "anthropic", baseUrl: url };
+  if (/gpt/i.test(model)) return { provider: "openai", baseUrl: `${url}/v1` };
+  return { provider: "generic-chat-completion-api", baseUrl: `${url}/v1` };
 }

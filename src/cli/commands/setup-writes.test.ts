@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { parse } from "jsonc-parser";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { hasFileModes } from "../../../test/support/file-mode.ts";
+import { droid } from "../clients/droid.ts";
 import { defaultModel, shortList } from "../clients/target.ts";
 import { millraceCommand, typedCommand } from "../terminal/own-command.ts";
 import { files, home, program } from "./setup-home.fake.ts";
@@ -83,6 +84,19 @@ describe("what setup writes", () => {
     expect((await millrace(["setup", "copilot", "--model", "model-a"])).stdout).toMatch(
       /MAX_PROMPT_TOKENS='136000'[^]*MAX_OUTPUT_TOKENS='64000'[^]*API_KEY_COMMAND='millrace keys --value'/,
     );
+  });
+
+  it("has each model by the API of its vendor for droid, which warns of every other one in the user's place", () => {
+    const models = ["claude-opus-4.6", "gpt-5.5", "kimi-k2"].map(listed);
+    const target = { url: "http://x", model: "kimi-k2", models, small: "kimi-k2" };
+    const words = { keyCommand: "k", keyWords: ["k"], shell: "sh" } as const;
+    const machine = { homeFolder: "/home/me", ownFolder: "/home/me/.millrace", env: {}, platform: "linux" } as const;
+    const [edit] = droid.edits?.({ ...target, ...words }, machine) ?? [];
+    expect(edit?.kind === "json" && edit.set.map(({ value }) => value)).toMatchObject([
+      { provider: "anthropic", baseUrl: "http://x" },
+      { provider: "openai", baseUrl: "http://x/v1" },
+      { provider: "generic-chat-completion-api", baseUrl: "http://x/v1" },
+    ]);
   });
 
   it("gives aider its key in one step, so that it is not empty", async () => {

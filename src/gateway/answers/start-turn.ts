@@ -4,6 +4,7 @@ import type { TurnId } from "../../base/ids.ts";
 import { ownTurn } from "../../base/node/unhurried.ts";
 import { estimateTokens } from "../../base/token-estimate.ts";
 import type { TurnRecord } from "../../log/store.ts";
+import { wholeAnswers } from "../../turns/prompt/whole-answers.ts";
 import type { AskedTurn, RequestIdentity, StartedTurn } from "../../turns/turns.ts";
 import { endsInAwaitedResults } from "../../turns/twins.ts";
 import { projectFromMessages } from "../../usage/history/project-of.ts";
@@ -72,7 +73,7 @@ export async function startTurn(
     return {
       ...asked,
       dialect: dialect.name,
-      request: parsed.request,
+      request: { ...parsed.request, messages: wholeAnswers(parsed.request.messages) },
       modelUid: resolution.model.uid,
       modelNumber: resolution.model.number,
       modelRule: resolution.rule,

@@ -21,6 +21,12 @@ export function isTaughtId(callId: string): boolean {
   return /^call_[0-9a-z]{26}_\d{1,4}$/i.test(callId);
 }
 
+/** What the ids of one answer's calls begin with; undefined for an id that Millrace did not give. */
+export function answerOfCall(callId: string): string | undefined {
+  const [, ofTurn, ofAgent] = /^call_(?:([0-9a-z]{26})_\d{1,4}x?|([0-9a-f]{16})[0-9a-f]{8})$/i.exec(callId) ?? [];
+  return ofTurn ?? ofAgent; // an agent's own: `acp/relay/relay-program.ts`
+}
+
 /** What readers of a turn have, over both of its answers. An answer that the upstream rewrote is read again from its start. */
 export class Told {
   text = "";

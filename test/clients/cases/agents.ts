@@ -1,6 +1,7 @@
 import type { Client } from "../../../src/cli/clients/client.ts";
 import { copilot } from "../../../src/cli/clients/clients.ts";
 import { droid } from "../../../src/cli/clients/droid.ts";
+import { goose } from "../../../src/cli/clients/goose.ts";
 import { kilo } from "../../../src/cli/clients/opencode.ts";
 import { pi } from "../../../src/cli/clients/pi.ts";
 import { qwenCode } from "../../../src/cli/clients/qwen-code.ts";
@@ -18,9 +19,12 @@ export interface Agent {
   readonly slow?: true;
   /** How its tool for commands is called, where the stand-in would take another one. */
   readonly shell?: string;
+  /** Chat completions by default. */
+  readonly surface?: ClientCase["surface"];
   /** Why its tools are not driven. */
   readonly noTools?: string;
   readonly known?: ClientCase["known"];
+  readonly knownAfter?: ClientCase["knownAfter"];
   /** More arguments without which it shows no reason for a failure. */
   readonly argsForErrors?: readonly string[];
 }
@@ -65,11 +69,23 @@ export const agents: readonly Agent[] = [
   {
     client: droid,
     packageName: "droid",
+    surface: "messages", // of the bench's model
     args: (prompt) => ["exec", "--auto", "medium", prompt],
     env: { FACTORY_DISABLE_KEYRING: "1", FACTORY_DROID_AUTO_UPDATE_ENABLED: "false" },
     noTools: "the stand-in's model calls its tools with arguments that it refuses",
     known: { error: silentDroid },
     argsForErrors: ["--output-format", "stream-json"],
+  },
+  {
+    client: goose,
+    packageName: "@aaif/goose-binary-linux-x64",
+    args: (prompt) => ["run", "--text", prompt],
+    env: { GOOSE_DISABLE_KEYRING: "1", GOOSE_MODE: "auto", GOOSE_TELEMETRY_ENABLED: "false" },
+    promptsEach: 2, // a title
+    shell: "shell",
+    knownAfter: {
+      quota: "it shows words of its own for the status 402, and tells no name by which it could get another",
+    },
   },
 ];
 
@@ -94,7 +110,9 @@ function caseOf({
   shell,
   noTools,
   known,
+  knownAfter,
   argsForErrors = [],
+  surface = "chat completions",
 }: Agent): ClientCase {
   const run = (bench: Bench, prompt: string, more: readonly string[]) =>
     launched(bench, client, [...args(prompt), ...more], { env });
@@ -103,11 +121,12 @@ function caseOf({
   return {
     name: client.title,
     packageName,
-    surface: "chat completions",
+    surface,
     ask,
     ...(promptsEach === undefined ? {} : { promptsEach }),
     ...(slow === undefined ? {} : { slow }),
     ...(known === undefined ? {} : { known }),
+    ...(knownAfter === undefined ? {} : { knownAfter }),
     drive: {
       plain: drive(prompts.plain),
       tools: noTools ?? drive(shell === undefined ? prompts.tools : loopOf(shell)),

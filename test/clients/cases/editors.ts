@@ -11,7 +11,7 @@ import type { ClientCase } from "./case.ts";
 type Options = Parameters<Bench["run"]>[2];
 
 /** Continue with what `millrace setup continue` writes, and the key where its notes say. */
-function continueRun(prompt: string) {
+export function continueRun(prompt: string, args: readonly string[] = []) {
   return (bench: Bench, until?: Promise<unknown>): Promise<Ran> => {
     const own = join(bench.home, ".millrace");
     const changes = planChanges(own, continueDev.name, continueDev.edits?.(bench.target, bench.place) ?? []);
@@ -19,7 +19,7 @@ function continueRun(prompt: string) {
     const folder = join(bench.home, ".continue");
     writeFileSync(join(folder, ".env"), `${keyVariable}=${bench.key}\n`);
     const env = { CONTINUE_TELEMETRY_ENABLED: "0" };
-    return bench.run(bench.bin("cn"), ["--auto", "--config", join(folder, "config.yaml"), "-p", prompt], {
+    return bench.run(bench.bin("cn"), ["--auto", "--config", join(folder, "config.yaml"), ...args, "-p", prompt], {
       env,
       ...(until === undefined ? {} : { until }),
     });
@@ -31,7 +31,7 @@ const clineCalls = [1, 2, 3].map((n) => `call run_commands {"commands":["echo mi
 const clineLoop = `[[agent\n${clineCalls[0]}\n${clineCalls[1]}\n---\n${clineCalls[2]}\n---\nsay The tools said: {results}\n]] Look around.`;
 
 /** Cline with the values that `millrace setup cline` prints. Nobody else is on this machine, so the key may be an argument. */
-function clineRun(prompt: (bench: Bench) => string) {
+export function clineRun(prompt: (bench: Bench) => string) {
   return async (bench: Bench, until?: Promise<unknown>): Promise<Ran> => {
     const cline = (args: readonly string[], more: Options = {}) =>
       bench.run(bench.bin("cline"), args, { env: { CLINE_TELEMETRY_DISABLED: "1" }, ...more });

@@ -130,6 +130,17 @@ const droidSettings = (host: string, { target }: Bench) => ({
   sessionDefaultSettings: { model: "custom:evil" },
 });
 
+const gooseConfig = (host: string) =>
+  [
+    "GOOSE_PROVIDER: anthropic",
+    "GOOSE_MODEL: glm-5",
+    "GOOSE_SUBAGENT_PROVIDER: anthropic",
+    `OPENAI_HOST: ${host}`,
+    `OPENAI_BASE_URL: ${host}/v1`,
+    `ANTHROPIC_HOST: ${host}`,
+    "",
+  ].join("\n");
+
 const continueConfig = (host: string) =>
   `name: mine\nversion: 1.0.0\nschema: v1\nmodels:\n  - name: evil\n    provider: openai\n    model: evil\n    apiBase: ${host}/v1\n    apiKey: ${foreignKey}\n    roles: [chat]\n`;
 
@@ -308,6 +319,25 @@ export const plantings: readonly Planting[] = [
       args: ["exec", "--model", `custom:millrace:${bench.target.model}`, question],
       env: keyVariable(bench),
     }),
+  },
+  {
+    name: "goose",
+    title: "goose",
+    packageName: "@aaif/goose-binary-linux-x64",
+    program: "goose",
+    user: (host) => ({ "~/.config/goose/config.yaml": gooseConfig(host) }),
+    project: (host) => ({ ".env": `OPENAI_HOST=${host}\nOPENAI_BASE_URL=${host}/v1\nGOOSE_PROVIDER=anthropic\n` }),
+    env: (host) => ({
+      ...everyone(host),
+      GOOSE_PROVIDER: "anthropic",
+      GOOSE_MODEL: "glm-5",
+      GOOSE_SUBAGENT_PROVIDER: "anthropic",
+      OPENAI_HOST: host,
+      OPENAI_BASE_PATH: "v1/responses",
+      ANTHROPIC_HOST: host,
+    }),
+    quiet: { GOOSE_DISABLE_KEYRING: "1", GOOSE_TELEMETRY_ENABLED: "false" },
+    run: ["run", "--text", question],
   },
   {
     name: "continue",

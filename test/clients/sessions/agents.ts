@@ -4,12 +4,12 @@ import type { Message, SessionClient } from "./session.ts";
 
 /** How an agent goes on with its last session, adds a picture, and calls its tools. */
 interface Form extends Pick<SessionClient, "calls" | "lacks" | "more" | "known" | "answers"> {
-  /** Undefined: it takes up its session by its own argument. */
+  /** None: each message begins a session. */
   readonly goesOn: readonly string[];
   readonly picture?: (file: string) => readonly string[];
 }
 
-function call(tool: string, given: object): string {
+export function call(tool: string, given: object): string {
   return `call ${tool} ${JSON.stringify(given)}`;
 }
 
@@ -23,6 +23,8 @@ const lacks: SessionClient["lacks"] = {
   "full context": "it compacts its history",
   ...compaction,
 };
+
+const needsVendor = "it resumes a session through its vendor's service alone";
 
 const forms: Readonly<Record<string, Form>> = {
   pi: {
@@ -53,6 +55,45 @@ const forms: Readonly<Record<string, Form>> = {
     lacks,
     more: { "first turn": 1 }, // a title
   },
+  droid: {
+    goesOn: [],
+    calls: {
+      shell: (n) =>
+        call("Execute", {
+          command: `echo millrace-${n}`,
+          summary: "Say one word",
+          riskLevelReason: "This command only prints a word.",
+          riskLevel: "low",
+        }),
+      read: (file) => call("Read", { file_path: file }),
+    },
+    lacks: {
+      ...lacks,
+      "second turn": needsVendor,
+      "go on": needsVendor,
+      "next day": needsVendor,
+    },
+  },
+  goose: {
+    goesOn: ["--resume"],
+    calls: {
+      shell: (n) => call("shell", { command: `echo millrace-${n}` }),
+      read: (file) =>
+        file.endsWith(".png") ? call("read_image", { source: file }) : call("shell", { command: `cat ${file}` }),
+      agent: (task) => call("delegate", { instructions: task, extensions: [] }),
+    },
+    lacks: {
+      JSON: lacks.JSON ?? "",
+      PDF: "it has no tool that reads files",
+      "full context": "it shortens its history",
+      ...compaction,
+    },
+    more: { "first turn": 1, "second turn": 1, tools: 1 }, // its title is made anew for each of the first three messages
+    known: {
+      "gateway killed":
+        "it does not repeat a request whose stream broke, and what its user types again is another message",
+    },
+  },
 };
 
 export const agentSessions: readonly SessionClient[] = agents.flatMap((agent) => {
@@ -60,22 +101,28 @@ export const agentSessions: readonly SessionClient[] = agents.flatMap((agent) =>
   return form === undefined ? [] : [sessionOf(agent, form)];
 });
 
-function sessionOf({ client, packageName, args, env }: Agent, { goesOn, picture, ...form }: Form): SessionClient {
+function sessionOf(
+  { client, packageName, args, env, surface = "chat completions" }: Agent,
+  { goesOn, picture, ...form }: Form,
+): SessionClient {
   return {
     name: client.title,
     packageName,
-    surface: "chat completions",
-    say: (bench, message: Message) =>
-      launched(
-        bench,
-        client,
-        [
-          ...(message.isFirst ? [] : goesOn),
-          ...(message.picture === undefined ? [] : (picture?.(message.picture) ?? [])),
-          ...args(message.text),
-        ],
-        { env, ...(message.until === undefined ? {} : { until: message.until }) },
-      ),
+    surface,
+    say: (bench, message: Message) => {
+      const all = args(message.text);
+      const command = all.filter((arg, at) => at === 0 && !arg.startsWith("-")); // `exec`, `run`
+      const given = [
+        ...command,
+        ...(message.isFirst ? [] : goesOn),
+        ...(message.picture === undefined ? [] : (picture?.(message.picture) ?? [])),
+        ...all.slice(command.length),
+      ];
+      return launched(bench, client, given, {
+        env,
+        ...(message.until === undefined ? {} : { until: message.until }),
+      });
+    },
     rarely: true,
     ...form,
   };

@@ -48,11 +48,12 @@ async function taken(step: Step, client: SessionClient, bench: Bench, isFirst: b
   const lacks = client.lacks[step.name] ?? ofAgent ?? (text === undefined ? "it has no such tool" : undefined);
   if (lacks !== undefined || text === undefined) return { type: "not possible", note: lacks ?? "", ms: 0 };
   const { withPicture, isJson } = step;
+  const { read, readsTexts } = client.calls;
   const message: Message = {
     step: step.name,
     text,
     isFirst,
-    ...(withPicture && client.calls.read === undefined ? { picture: join(bench.work, "picture.png") } : {}),
+    ...(withPicture && (read === undefined || readsTexts) ? { picture: join(bench.work, "picture.png") } : {}),
     ...(isJson && { isJson }),
   };
   const before = await bench.reached();
@@ -107,6 +108,14 @@ async function act({ does, onNextDay }: Step, client: SessionClient, bench: Benc
   // a client that does not repeat a cut answer by itself is asked again by its user
   if (said(ran).includes("piece-199")) return ran;
   const again = client.say(bench, message);
+  // a client that keeps what its user typed before sends a longer conversation: another prompt, which is held too
+  const isTwice = (sent: readonly { readonly text: string }[]) =>
+    sent.filter(({ text }) => text.includes("hold-after")).length > 1;
+  const soon = AbortSignal.timeout(60_000);
+  const more = bench.acp
+    ? bench.ide.untilAgent(({ prompts }) => isTwice(prompts), soon)
+    : bench.ide.until(({ messages }) => isTwice(messages), soon);
+  await Promise.race([again, more.catch(() => undefined)]);
   await bench.ide.release();
   return again;
 }
@@ -137,11 +146,14 @@ function wrongWith(
   if (does === "overflow" && !/context|too (?:long|large|big)/i.test(text + ran.stderr))
     return "the user is not told why";
   if (does !== "stop" && does !== "overflow" && ran.code !== 0) return `it ended with code ${ran.code}`;
-  if (step.withPicture && !seen.prompts.some(({ images }) => images.length > 0))
-    return "the picture did not reach the model";
+  const isSeen = seen.prompts.some(({ images }) => images.length > 0) || (seen.acp && text.includes("[image/png]")); // in a result
+  if (step.withPicture && !isSeen) return "the picture did not reach the model";
   const isTask = ({ text: sent }: ModelInput) => sent.includes("echo: word-sub") && !sent.includes("[[agent");
   if (name === "sub-agent" && !seen.acp && !seen.prompts.some(isTask)) return "no sub-agent asked the model";
-  const most = step.prompts + (client.more?.[name] ?? 0) + (step.withPicture && client.calls.read ? 1 : 0);
+  const most =
+    step.prompts +
+    (client.more?.[name] ?? 0) +
+    (step.withPicture && client.calls.read && !client.calls.readsTexts ? 1 : 0);
   const least = seen.acp || name === "sub-agent" ? 1 : step.prompts; // a client may end before its sub-agent's words are told
   const count = seen.prompts.length;
   if (does !== "compact" && (count < least || count > most)) return `${count} prompts were sent, not ${most}`;

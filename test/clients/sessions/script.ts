@@ -25,6 +25,8 @@ export interface ClientCalls {
   /** Runs `echo millrace-N`. */
   readonly shell: (n: number) => string;
   readonly read?: (file: string) => string;
+  /** Its tool reads no pictures: they are added to a message. */
+  readonly readsTexts?: true;
   /** Hands a task to a sub-agent; several lines if the client needs several answers, apart by `---`. */
   readonly agent?: (task: string) => string;
 }
@@ -78,8 +80,10 @@ export const steps: readonly Step[] = [
   {
     name: "picture",
     does: "say",
-    prompt: ({ read }, { work }) =>
-      read === undefined ? "[[sim: reset]] What is in this picture?" : script(read(`${work}/picture.png`)),
+    prompt: ({ read, readsTexts }, { work }) =>
+      read === undefined || readsTexts
+        ? "[[sim: reset]] What is in this picture?"
+        : script(read(`${work}/picture.png`)),
     answer: [],
     prompts: 1,
     withPicture: true,

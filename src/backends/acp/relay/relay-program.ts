@@ -33,11 +33,18 @@ const waiting = new Map<
     readonly call: RelayedCall;
   }
 >();
+/** The calls that the agent makes before it gets a result belong to one answer: their ids begin alike. */
+let round = newRound();
+let made = 0;
 const unlisted: Id[] = [];
 let tools: (ToRelay & { readonly type: "tools" })["tools"] | undefined;
 let listed = false;
 let gateway: Socket | undefined;
 let secret: string | undefined;
+
+function newRound(): string {
+  return randomBytes(8).toString("hex");
+}
 
 /** Hands on each message of a stream; a line that is none is skipped. */
 function reader(onMessage: (message: Message) => void): (chunk: string) => void {
@@ -82,6 +89,7 @@ function fromGateway(message: ToRelay): void {
   } else if (message.type === "answer") {
     const call = waiting.get(message.callId);
     waiting.delete(message.callId);
+    round = newRound();
     if (call !== undefined) toAgent({ id: call.id, result: { content: message.content, isError: message.isError } });
   }
 }
@@ -125,10 +133,10 @@ function fromAgent({ id, method, params }: Message): void {
 function call(id: Id, { name, arguments: given, _meta }: Message): void {
   const meta = typeof _meta === "object" && _meta !== null ? (_meta as Message) : {};
   const args = typeof given === "object" && given !== null ? (given as Message) : {};
-  const callId = `call_${randomBytes(12).toString("hex")}`;
-  const made: RelayedCall = { callId, name: String(name), arguments: args };
-  waiting.set(callId, { id, progressToken: meta["progressToken"], call: made });
-  toGateway({ type: "call", call: made });
+  const callId = `call_${round}${(made++).toString(16).padStart(8, "0")}`;
+  const relayed: RelayedCall = { callId, name: String(name), arguments: args };
+  waiting.set(callId, { id, progressToken: meta["progressToken"], call: relayed });
+  toGateway({ type: "call", call: relayed });
   holdUp(callId, 0);
 }
 
