@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
+import { isObject } from "../../base/json.ts";
 import { ownTurn } from "../../base/node/unhurried.ts";
 import { estimateTokens } from "../../base/token-estimate.ts";
 import type { TurnRecord } from "../../log/store.ts";
@@ -188,13 +189,19 @@ const delivery = new Set(["stream", "stream_options"]);
 const slice = 1 << 20;
 const mostValues = 10_000;
 
+/** A member of a block that says where the vendor's cache ends: it stands in the newest blocks, so it moves. */
+const cacheMark = "cache_control";
+
 /** An item that a response of this gateway gave out: thinking, or text. Source: `itemId` of the Responses API. */
 const givenOut = /^(?:rs|msg)_[0-9a-z]{26}_\d+$/;
 
+/** What Claude Code puts at the end of a request after it lost the answer in the middle. */
+const cutNote = /^(?:<system-reminder>)?\s*Your response above was cut off mid-stream\b/;
+
 /**
- * A digest of the question in a body, per API. A repeat has the same digest, also in another order of its members, without the streaming
- * (Claude Code), and with the items of the answer that arrived whole before the cut (Codex). Source: docs/dev/wire/clients.md, "Silence and
- * repeats".
+ * A digest of the question in a body, per API. A repeat has the same digest, also in another order of its members, without the streaming or
+ * with a note that the answer was cut (Claude Code), and with the parts of the answer that arrived whole before the cut (Codex, Claude
+ * Code). Source: docs/dev/wire/clients.md, "Silence and repeats".
  */
 export async function fingerprintOf(dialect: string, body: unknown): Promise<string> {
   const hash = createHash("sha256").update(dialect).update("\0");
@@ -221,7 +228,9 @@ function* textsOf(whole: unknown): Generator<string, void> {
       yield `[${value.length}:`;
       for (let i = value.length - 1; i >= 0; i--) rest.push(value[i]);
     } else if (typeof value === "object" && value !== null) {
-      const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+      const members = Object.entries(value)
+        .filter(([key]) => key !== cacheMark)
+        .sort(([a], [b]) => (a < b ? -1 : 1));
       yield `{${members.length}:`;
       for (const [key, member] of members.reverse()) rest.push(member, key);
     } else yield `${String(value)};`;
@@ -230,15 +239,36 @@ function* textsOf(whole: unknown): Generator<string, void> {
 
 /** The body without what chooses the delivery, and without the beginning of its own answer. */
 function questionIn(body: unknown): unknown {
-  if (typeof body !== "object" || body === null) return body;
+  if (!isObject(body)) return body;
   const question = Object.fromEntries(Object.entries(body).filter(([key]) => !delivery.has(key)));
-  const { input } = question;
-  if (!Array.isArray(input)) return question;
-  return { ...question, input: input.slice(0, input.findLastIndex((item) => !isGivenOut(item)) + 1) };
+  const { input, messages } = question;
+  if (Array.isArray(input)) question["input"] = input.slice(0, input.findLastIndex((item) => !isGivenOut(item)) + 1);
+  if (Array.isArray(messages)) question["messages"] = withoutCut(messages);
+  return question;
 }
 
 function isGivenOut(item: unknown): boolean {
-  return (
-    typeof item === "object" && item !== null && "id" in item && typeof item.id === "string" && givenOut.test(item.id)
-  );
+  return isObject(item) && typeof item["id"] === "string" && givenOut.test(item["id"]);
+}
+
+/** The messages without notes at their end that the answer was cut, and without the blocks of that answer. */
+function withoutCut(messages: readonly unknown[]): readonly unknown[] {
+  let end = messages.length;
+  for (;;) {
+    const last = messages[end - 1];
+    if (!isObject(last) || last["role"] !== "user") break;
+    const { content } = last;
+    const blocks: readonly unknown[] = Array.isArray(content) ? content : [{ text: content }];
+    const kept = blocks.findLastIndex((block) => !isCutNote(block)) + 1;
+    if (kept === blocks.length) break;
+    if (kept > 0) return [...messages.slice(0, end - 1), { ...last, content: blocks.slice(0, kept) }];
+    end -= 1;
+    const answered = messages[end - 1];
+    if (isObject(answered) && answered["role"] === "assistant") end -= 1;
+  }
+  return messages.slice(0, end);
+}
+
+function isCutNote(block: unknown): boolean {
+  return isObject(block) && typeof block["text"] === "string" && cutNote.test(block["text"]);
 }

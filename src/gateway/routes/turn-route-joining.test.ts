@@ -71,6 +71,57 @@ describe("joining", () => {
     expect(other.headers.get("x-millrace-joined")).toBe("no");
   });
 
+  describe("a request that says that its answer was cut", () => {
+    const note =
+      "<system-reminder>\nYour response above was cut off mid-stream. Resume directly from where it stops.\n</system-reminder>";
+    const mark = { cache_control: { type: "ephemeral" } };
+    const asked = { type: "text", text: "Say it." };
+    const ask = (messages: readonly unknown[]) => ({ model: "test-model", max_tokens: 9, stream: true, messages });
+    const first = ask([{ role: "user", content: [{ ...asked, ...mark }] }]);
+    const kept = { role: "assistant", content: [{ type: "text", text: "slow" }] };
+    const told = { type: "text", text: note, ...mark };
+    const path = "/v1/messages";
+
+    it.each([
+      ["in the same message", [{ role: "user", content: [asked, told] }]],
+      ["twice", [{ role: "user", content: [asked, { type: "text", text: note }, told] }]],
+      [
+        "after the whole blocks of the answer",
+        [{ role: "user", content: [asked] }, kept, { role: "user", content: note }],
+      ],
+      [
+        "in a message of its own",
+        [
+          { role: "user", content: [asked] },
+          { role: "user", content: [told] },
+        ],
+      ],
+    ])("joins the turn of that answer: the note stands %s", async (_, messages) => {
+      const fake = fakeGateway();
+      fake.turns.script = () => [started, text("slow")];
+      const { reader } = await openStream(fake, {}, first, path);
+      await reader.cancel();
+      fake.turns.emit(fake.turns.turnId(0), finished("slow"));
+      const again = await fake.request(path, { json: { ...ask(messages), stream: false } });
+      expect(again.headers.get("x-millrace-joined")).toBe("implicit");
+      expect(await again.json()).toMatchObject({ content: [{ type: "text", text: "slow" }] });
+    });
+
+    it("starts a turn where the gateway does not hold that answer, or the user speaks of a cut", async () => {
+      const fake = fakeGateway();
+      fake.turns.script = () => [started, text("slow")];
+      const { reader } = await openStream(fake, {}, first, path);
+      await reader.cancel();
+      fake.turns.script = () => answer;
+      const others = [
+        [{ role: "user", content: [{ type: "text", text: "Something else." }, told] }],
+        [{ role: "user", content: [asked, { type: "text", text: `Why do I read this? ${note}` }] }],
+      ];
+      for (const messages of others)
+        expect((await fake.request(path, { json: ask(messages) })).headers.get("x-millrace-joined")).toBe("no");
+    });
+  });
+
   it("starts a new turn for the same question after the earlier answer was delivered", async () => {
     const fake = fakeGateway();
     fake.turns.script = () => answer;
