@@ -257,11 +257,14 @@ function withoutCut(messages: readonly unknown[]): readonly unknown[] {
   for (;;) {
     const last = messages[end - 1];
     if (!isObject(last) || last["role"] !== "user") break;
-    const { content } = last;
-    const blocks: readonly unknown[] = Array.isArray(content) ? content : [{ text: content }];
+    const given = last["content"];
+    const blocks: readonly unknown[] = Array.isArray(given) ? given : [{ text: given }];
     const kept = blocks.findLastIndex((block) => !isCutNote(block)) + 1;
     if (kept === blocks.length) break;
-    if (kept > 0) return [...messages.slice(0, end - 1), { ...last, content: blocks.slice(0, kept) }];
+    if (kept > 0) {
+      const content = [...blocks.slice(0, kept - 1), withoutBreak(blocks[kept - 1])];
+      return [...messages.slice(0, end - 1), { ...last, content }];
+    }
     end -= 1;
     const answered = messages[end - 1];
     if (isObject(answered) && answered["role"] === "assistant") end -= 1;
@@ -271,4 +274,11 @@ function withoutCut(messages: readonly unknown[]): readonly unknown[] {
 
 function isCutNote(block: unknown): boolean {
   return isObject(block) && typeof block["text"] === "string" && cutNote.test(block["text"]);
+}
+
+/** A text that another one follows in its message gets a line break. */
+function withoutBreak(block: unknown): unknown {
+  return isObject(block) && typeof block["text"] === "string"
+    ? { ...block, text: block["text"].replace(/\n$/, "") }
+    : block;
 }

@@ -79,12 +79,13 @@ describe("joining", () => {
     const ask = (messages: readonly unknown[]) => ({ model: "test-model", max_tokens: 9, stream: true, messages });
     const first = ask([{ role: "user", content: [{ ...asked, ...mark }] }]);
     const kept = { role: "assistant", content: [{ type: "text", text: "slow" }] };
+    const broken = { type: "text", text: `${asked.text}\n` }; // another text follows
     const told = { type: "text", text: note, ...mark };
     const path = "/v1/messages";
 
     it.each([
-      ["in the same message", [{ role: "user", content: [asked, told] }]],
-      ["twice", [{ role: "user", content: [asked, { type: "text", text: note }, told] }]],
+      ["in the same message", [{ role: "user", content: [broken, told] }]],
+      ["twice", [{ role: "user", content: [broken, { type: "text", text: `${note}\n` }, told] }]],
       [
         "after the whole blocks of the answer",
         [{ role: "user", content: [asked] }, kept, { role: "user", content: note }],
