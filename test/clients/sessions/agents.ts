@@ -33,6 +33,7 @@ const forms: Readonly<Record<string, Form>> = {
   },
   copilot: {
     goesOn: ["--continue"],
+    picture: (file) => ["--attachment", file], // a result of a tool has no picture in this API
     calls: { shell: (n) => call("bash", echo(n)), read: (path) => call("view", { path }) },
     lacks,
   },
@@ -77,6 +78,7 @@ function sessionOf({ client, packageName, args, env }: Agent, { goesOn, picture,
         { env, ...(message.until === undefined ? {} : { until: message.until }) },
       ),
     rarely: true,
+    ...(picture === undefined ? {} : { attaches: true }),
     ...form,
   };
 }

@@ -43,16 +43,17 @@ export async function driveSession(
 
 async function taken(step: Step, client: SessionClient, bench: Bench, isFirst: boolean): Promise<StepResult> {
   const startedAt = performance.now();
-  const text = step.prompt(client.calls, bench);
+  const isAttached = attaches(step, client);
+  const text = step.prompt(isAttached ? { ...client.calls, read: undefined } : client.calls, bench);
   const ofAgent = step.does === "overflow" && bench.acp ? "an agent shortens its context itself" : undefined;
   const lacks = client.lacks[step.name] ?? ofAgent ?? (text === undefined ? "it has no such tool" : undefined);
   if (lacks !== undefined || text === undefined) return { type: "not possible", note: lacks ?? "", ms: 0 };
-  const { withPicture, isJson } = step;
+  const { isJson } = step;
   const message: Message = {
     step: step.name,
     text,
     isFirst,
-    ...(withPicture && client.calls.read === undefined ? { picture: join(bench.work, "picture.png") } : {}),
+    ...(isAttached ? { picture: join(bench.work, "picture.png") } : {}),
     ...(isJson && { isJson }),
   };
   const before = await bench.reached();
@@ -141,7 +142,8 @@ function wrongWith(
     return "the picture did not reach the model";
   const isTask = ({ text: sent }: ModelInput) => sent.includes("echo: word-sub") && !sent.includes("[[agent");
   if (name === "sub-agent" && !seen.acp && !seen.prompts.some(isTask)) return "no sub-agent asked the model";
-  const most = step.prompts + (client.more?.[name] ?? 0) + (step.withPicture && client.calls.read ? 1 : 0);
+  const isRead = step.withPicture === true && !attaches(step, client);
+  const most = step.prompts + (client.more?.[name] ?? 0) + (isRead ? 1 : 0);
   const least = seen.acp || name === "sub-agent" ? 1 : step.prompts; // a client may end before its sub-agent's words are told
   const count = seen.prompts.length;
   if (does !== "compact" && (count < least || count > most)) return `${count} prompts were sent, not ${most}`;
@@ -151,6 +153,11 @@ function wrongWith(
   if (refused !== undefined && does !== "overflow" && does !== "kill" && does !== "stop")
     return `${refused.path} was answered with ${refused.status}`;
   return undefined;
+}
+
+/** Whether the picture of a step is part of the message; else the client reads it. */
+function attaches({ withPicture }: Step, { attaches: always, calls }: SessionClient): boolean {
+  return withPicture === true && (always === true || calls.read === undefined);
 }
 
 function said({ stdout }: Ran): string {

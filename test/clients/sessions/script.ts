@@ -24,7 +24,7 @@ export type StepName = (typeof stepNames)[number];
 export interface ClientCalls {
   /** Runs `echo millrace-N`. */
   readonly shell: (n: number) => string;
-  readonly read?: (file: string) => string;
+  readonly read?: ((file: string) => string) | undefined;
   /** Hands a task to a sub-agent; several lines if the client needs several answers, apart by `---`. */
   readonly agent?: (task: string) => string;
 }
