@@ -19,7 +19,11 @@ interface Api {
 }
 
 const apis: readonly Api[] = [
-  { path: "/v1/chat/completions", dialect: openAiChat, leftOut: /^$/ },
+  {
+    path: "/v1/chat/completions",
+    dialect: openAiChat,
+    leftOut: /^temperature$|\.(?:refusal|__copilotMessageSource)$/,
+  },
   {
     path: "/v1/responses",
     dialect: openAiResponses,

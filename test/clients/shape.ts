@@ -13,6 +13,7 @@ const wireKeys = new Set([
   "object",
   "tool_choice",
   "effort",
+  "reasoning_effort",
   "summary",
   "verbosity",
   "format",
