@@ -22,7 +22,7 @@ const apis: readonly Api[] = [
   {
     path: "/v1/chat/completions",
     dialect: openAiChat,
-    leftOut: /^temperature$|\.(?:refusal|__copilotMessageSource)$/,
+    leftOut: /^(?:temperature|store)$|\.(?:refusal|__copilotMessageSource)$/,
   },
   {
     path: "/v1/responses",

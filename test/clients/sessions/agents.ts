@@ -18,8 +18,6 @@ const notDriven = "not driven";
 const compaction = { compaction: "by a command of its window", "after it": "by a command of its window" };
 const lacks: SessionClient["lacks"] = {
   JSON: "it has no structured output",
-  PDF: notDriven,
-  "sub-agent": notDriven,
   "full context": "it compacts its history",
   ...compaction,
 };
@@ -29,12 +27,17 @@ const forms: Readonly<Record<string, Form>> = {
     goesOn: ["--continue"],
     picture: (file) => [`@${file}`],
     calls: { shell: (n) => call("bash", { command: `echo millrace-${n}` }), read: (path) => call("read", { path }) },
-    lacks,
+    lacks: { ...lacks, "sub-agent": "it has none" },
   },
   copilot: {
     goesOn: ["--continue"],
     picture: (file) => ["--attachment", file], // a result of a tool has no picture in this API
-    calls: { shell: (n) => call("bash", echo(n)), read: (path) => call("view", { path }) },
+    calls: {
+      shell: (n) => call("bash", echo(n)),
+      read: (path) => call("view", { path }),
+      agent: (prompt) =>
+        call("task", { name: "sub", description: "Says it", prompt, agent_type: "general-purpose", mode: "sync" }),
+    },
     lacks,
   },
   "qwen-code": {
@@ -42,16 +45,17 @@ const forms: Readonly<Record<string, Form>> = {
     calls: {
       shell: (n) => call("run_shell_command", { ...echo(n), is_background: false }),
       read: (file) => call("read_file", { file_path: file }),
+      agent: (prompt) => call("agent", { description: "Says it", prompt, subagent_type: "general-purpose" }),
     },
     lacks,
     more: Object.fromEntries(
-      (["first turn", "second turn", "tools", "file", "picture"] as const).map((step) => [step, 1]),
+      (["first turn", "second turn", "tools", "file", "picture", "PDF", "sub-agent"] as const).map((step) => [step, 1]),
     ), // what to remember of it
   },
   kilo: {
     goesOn: ["--continue"],
     calls: { shell: (n) => call("bash", echo(n)), read: (file) => call("read", { filePath: file }) },
-    lacks,
+    lacks: { ...lacks, PDF: notDriven, "sub-agent": notDriven },
     more: { "first turn": 1 }, // a title
   },
 };

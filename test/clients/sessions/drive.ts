@@ -99,17 +99,29 @@ async function act({ does, onNextDay }: Step, client: SessionClient, bench: Benc
   const patience = AbortSignal.timeout(60_000);
   await bench.recorder.until((requests) => requests.slice(seen).some(isUnderWay), patience);
   const isThere = (sent: readonly { readonly text: string }[]) => sent.some(({ text }) => text.includes("hold-after"));
-  if (bench.acp) await bench.ide.untilAgent(({ prompts }) => isThere(prompts), patience);
-  else await bench.ide.until(({ messages }) => isThere(messages), patience);
+  await untilPrompts(bench, isThere, patience);
   await bench.gateway.kill();
   await bench.startGateway();
   await bench.ide.release();
   const ran = await saying;
   // a client that does not repeat a cut answer by itself is asked again by its user
   if (said(ran).includes("piece-199")) return ran;
+  const { length } = (await bench.reached()).prompts;
   const again = client.say(bench, message);
+  const isNew = (sent: readonly unknown[]) => sent.length > length;
+  await Promise.race([again, untilPrompts(bench, isNew, AbortSignal.timeout(60_000)).catch(() => {})]); // or it joined
   await bench.ide.release();
   return again;
+}
+
+function untilPrompts(
+  { ide, acp }: Bench,
+  passes: (sent: readonly { readonly text: string }[]) => boolean,
+  signal: AbortSignal,
+): Promise<unknown> {
+  return acp
+    ? ide.untilAgent(({ prompts }) => passes(prompts), signal)
+    : ide.until(({ messages }) => passes(messages), signal);
 }
 
 /** A good part of an answer has passed, or it is one that comes whole. */
