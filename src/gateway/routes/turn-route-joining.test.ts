@@ -78,34 +78,59 @@ describe("joining", () => {
     const asked = { type: "text", text: "Say it." };
     const ask = (messages: readonly unknown[]) => ({ model: "test-model", max_tokens: 9, stream: true, messages });
     const first = ask([{ role: "user", content: [{ ...asked, ...mark }] }]);
-    const kept = { role: "assistant", content: [{ type: "text", text: "slow" }] };
     const broken = { type: "text", text: `${asked.text}\n` }; // another text follows
     const told = { type: "text", text: note, ...mark };
     const path = "/v1/messages";
 
+    const wants = { role: "user", content: note };
+    const spoken = (content: unknown) => [{ role: "user", content: [asked] }, { role: "assistant", content }, wants];
+
     it.each([
-      ["in the same message", [{ role: "user", content: [broken, told] }]],
-      ["twice", [{ role: "user", content: [broken, { type: "text", text: `${note}\n` }, told] }]],
-      [
-        "after the whole blocks of the answer",
-        [{ role: "user", content: [asked] }, kept, { role: "user", content: note }],
-      ],
+      ["in the same message", [{ role: "user", content: [broken, told] }], "slow and whole"],
+      ["twice", [{ role: "user", content: [broken, { type: "text", text: `${note}\n` }, told] }], "slow and whole"],
       [
         "in a message of its own",
         [
           { role: "user", content: [asked] },
           { role: "user", content: [told] },
         ],
+        "slow and whole",
       ],
-    ])("joins the turn of that answer: the note stands %s", async (_, messages) => {
+      ["after whole blocks of the answer", spoken([{ type: "text", text: "slow" }]), " and whole"],
+      ["after a piece of the answer", spoken("slow an"), "d whole"],
+      ["after another text", spoken("fast"), "slow and whole"],
+    ])(
+      "joins the turn of that answer, and goes on after what the client has: the note stands %s",
+      async (_, messages, rest) => {
+        for (const stream of [true, false]) {
+          const fake = fakeGateway();
+          fake.turns.script = () => [started, { type: "thinking", delta: "Well." }, text("slow")];
+          const { reader } = await openStream(fake, {}, first, path);
+          await reader.cancel();
+          fake.turns.emit(fake.turns.turnId(0), text(" and whole"), finished("slow and whole"));
+          const again = await fake.request(path, { json: { ...ask(messages), stream } });
+          expect(again.headers.get("x-millrace-joined")).toBe("implicit");
+          const answered = await again.text();
+          const deltas = [...answered.matchAll(/"text_delta","text":("[^"]*")/g)].map(([, delta = ""]) => delta);
+          const whole = stream ? deltas.map((delta) => JSON.parse(delta) as string).join("") : answered;
+          expect(whole).toContain(stream ? rest : JSON.stringify(rest));
+          if (stream) expect(whole).toBe(rest);
+        }
+      },
+    );
+
+    it("knows the note of Qwen Code, in Chat Completions", async () => {
       const fake = fakeGateway();
       fake.turns.script = () => [started, text("slow")];
-      const { reader } = await openStream(fake, {}, first, path);
+      const { reader } = await openStream(fake);
       await reader.cancel();
-      fake.turns.emit(fake.turns.turnId(0), finished("slow"));
-      const again = await fake.request(path, { json: { ...ask(messages), stream: false } });
+      fake.turns.emit(fake.turns.turnId(0), text(" and whole"), finished("slow and whole"));
+      const [question] = chat.messages;
+      const dropped = "The connection dropped mid-response. Resume directly — no apology.";
+      const messages = [question, { role: "assistant", content: "slow a" }, { role: "user", content: dropped }];
+      const again = await fake.request("/v1/chat/completions", { json: { ...chat, messages } });
       expect(again.headers.get("x-millrace-joined")).toBe("implicit");
-      expect(await again.json()).toMatchObject({ content: [{ type: "text", text: "slow" }] });
+      expect(await again.json()).toMatchObject({ choices: [{ message: { content: "nd whole" } }] });
     });
 
     it("starts a turn where the gateway does not hold that answer, or the user speaks of a cut", async () => {
