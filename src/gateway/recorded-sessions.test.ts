@@ -22,7 +22,7 @@ const apis: readonly Api[] = [
   {
     path: "/v1/chat/completions",
     dialect: openAiChat,
-    leftOut: /^(?:temperature|store)$|\.(?:refusal|__copilotMessageSource)$/,
+    leftOut: /^(?:temperature|store|file)$|\.(?:refusal|__copilotMessageSource)$/,
   },
   {
     path: "/v1/responses",

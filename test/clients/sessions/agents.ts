@@ -1,5 +1,6 @@
 import { type Agent, agents } from "../cases/agents.ts";
 import { launched } from "../cases/launched.ts";
+import { stepNames } from "./script.ts";
 import type { Message, SessionClient } from "./session.ts";
 
 /** How an agent goes on with its last session, adds a picture, and calls its tools. */
@@ -45,12 +46,11 @@ const forms: Readonly<Record<string, Form>> = {
     calls: {
       shell: (n) => call("run_shell_command", { ...echo(n), is_background: false }),
       read: (file) => call("read_file", { file_path: file }),
-      agent: (prompt) => call("agent", { description: "Says it", prompt, subagent_type: "general-purpose" }),
     },
-    lacks,
+    lacks: { ...lacks, "sub-agent": "it ends with a notice, at which the stand-in's model starts it again" },
     more: Object.fromEntries(
-      (["first turn", "second turn", "tools", "file", "picture", "PDF", "sub-agent"] as const).map((step) => [step, 1]),
-    ), // what to remember of it
+      stepNames.filter((step) => step !== "abort").map((step) => [step, 1]), // what to remember of it
+    ),
   },
   kilo: {
     goesOn: ["--continue"],
