@@ -173,7 +173,7 @@ export class Bench {
     return join(this.clients, "node_modules", ".bin", name);
   }
 
-  /** Runs a program of a client to its end. `until` ends it early, as Ctrl-C does. */
+  /** Runs a program of a client to its end. `until` ends it early, as Ctrl-C does: a terminal signals every process of the group. */
   async run(
     command: string,
     args: readonly string[],
@@ -187,6 +187,7 @@ export class Bench {
     const child = spawn(command, [...args], {
       cwd: this.work,
       stdio: ["pipe", "pipe", "pipe"],
+      detached: true, // a group of its own
       env: {
         PATH: [dirname(process.execPath), process.env["PATH"] ?? ""].join(delimiter),
         HOME: this.home,
@@ -205,13 +206,20 @@ export class Bench {
     }
     child.stdin.on("error", () => {}); // a program that does not read its input
     child.stdin.end(options.stdin ?? "");
+    const signal = (name: NodeJS.Signals) => {
+      try {
+        process.kill(-(child.pid ?? Number.NaN), name);
+      } catch {
+        // it has ended
+      }
+    };
     let killed = false;
     const giveUp = setTimeout(() => {
       killed = child.exitCode === null && child.signalCode === null;
-      child.kill("SIGKILL");
+      signal("SIGKILL");
       endLeftRunning(this.home); // they hold its output open
     }, options.patienceMs ?? this.patienceMs);
-    void options.until?.then(() => child.kill("SIGINT"));
+    void options.until?.then(() => signal("SIGINT"));
     const [code] = (await once(child, "close")) as [number | null];
     clearTimeout(giveUp);
     return { code, ...written, pieces, killed };

@@ -32,18 +32,26 @@ async function installNewest(pinned: string): Promise<string> {
   if (existsSync(done)) return folder;
   mkdirSync(folder, { recursive: true });
   for (const file of ["package.json", "package-lock.json"]) copyFileSync(join(pinned, file), join(folder, file));
-  await ran("npm", install, folder);
   const { dependencies } = JSON.parse(readFileSync(join(here, "package.json"), "utf8")) as {
     readonly dependencies: Readonly<Record<string, string>>; // a file of ours
   };
-  for (const name of Object.keys(dependencies)) {
-    await ran("npm", [...install, `${name}@latest`], folder).catch(() =>
-      process.stderr.write(`The newest ${name} cannot be installed; the pinned one stays.\n`),
-    );
-  }
+  const newest = Object.entries(dependencies).map(([name, pinned]) => newestOf(name, pinned));
+  await ran("npm", [...install, ...newest], folder).catch(async () => {
+    await ran("npm", install, folder);
+    for (const release of newest)
+      await ran("npm", [...install, release], folder).catch(() =>
+        process.stderr.write(`${release} cannot be installed; the pinned one stays.\n`),
+      );
+  });
   await finish(folder);
   writeFileSync(done, "");
   return folder;
+}
+
+/** What npm installs as the newest release of a pinned package: of `npm:ai@5.0.277`, which stands under a name of ours, the newest 5. */
+function newestOf(name: string, pinned: string): string {
+  const [, real, major] = /^npm:(.+)@(\d+)\./.exec(pinned) ?? [];
+  return `${name}@${real === undefined ? "latest" : `npm:${real}@${major}`}`;
 }
 
 /** The folder with the packages of a manifest, installed once for each state of it. */

@@ -33,6 +33,9 @@ export interface Recorder {
 /** Stands between a client and the gateway and remembers what the client asked; answers pass as they come. */
 export async function startRecorder(gatewayUrl: string, waitedMs: () => number): Promise<Recorder> {
   let target = new URL(gatewayUrl);
+  /** While no gateway listens, the first request is refused and the next ones wait: a client's patience is no measure of how fast this machine starts a gateway. */
+  let wasRefused = false;
+  let successor = Promise.withResolvers<void>();
   const requests: Recorded[] = [];
   const changes = new Notifier();
   const server = createServer((incoming, outgoing) => {
@@ -45,25 +48,34 @@ export async function startRecorder(gatewayUrl: string, waitedMs: () => number):
       const recorded: Recorded = { method, path, headers, body: body.toString("utf8"), ...at, passed: 0 };
       requests.push(recorded);
       changes.wake();
-      const upstream = forward(
-        { host: target.hostname, port: target.port, method, path, headers: { ...headers, host: target.host } },
-        (answer) => {
-          recorded.status = answer.statusCode ?? 502;
-          outgoing.writeHead(recorded.status, answer.headers);
-          answer.pipe(outgoing);
-          answer.on("data", ({ length }: Buffer) => {
-            recorded.passed += length;
-            changes.wake();
-          });
-          answer.on("error", () => outgoing.destroy()); // a stream that is cut is cut for the client too
-        },
-      );
-      upstream.on("error", () => outgoing.destroy());
+      const pass = () => {
+        if (outgoing.destroyed) return; // its client has left
+        const upstream = forward(
+          { host: target.hostname, port: target.port, method, path, headers: { ...headers, host: target.host } },
+          (answer) => {
+            recorded.status = answer.statusCode ?? 502;
+            outgoing.writeHead(recorded.status, answer.headers);
+            answer.pipe(outgoing);
+            answer.on("data", ({ length }: Buffer) => {
+              recorded.passed += length;
+              changes.wake();
+            });
+            answer.on("error", () => outgoing.destroy()); // a stream that is cut is cut for the client too
+          },
+        );
+        upstream.on("error", ({ code }: NodeJS.ErrnoException) => {
+          const waits = code === "ECONNREFUSED" && wasRefused;
+          wasRefused ||= code === "ECONNREFUSED";
+          if (waits) void successor.promise.then(pass);
+          else outgoing.destroy();
+        });
+        outgoing.once("close", () => upstream.destroy());
+        upstream.end(body);
+      };
       outgoing.on("close", () => {
         recorded.endedAtMs = performance.now();
-        upstream.destroy();
       });
-      upstream.end(body);
+      pass();
     });
   });
   server.on("upgrade", (incoming, socket, head) => {
@@ -84,7 +96,12 @@ export async function startRecorder(gatewayUrl: string, waitedMs: () => number):
   const until = async (passes: (all: readonly Recorded[]) => boolean, signal: AbortSignal) => {
     while (!passes(requests)) await changes.wait(signal);
   };
-  const leadTo = (url: string) => void (target = new URL(url));
+  const leadTo = (url: string) => {
+    target = new URL(url);
+    wasRefused = false;
+    successor.resolve();
+    successor = Promise.withResolvers();
+  };
   return {
     url: `http://127.0.0.1:${port}`,
     requests,

@@ -30,7 +30,8 @@ import { hostTable, type Row, sectionOf, sections, supportTable, type Travelled,
 
 /*
  * `npm test -- programs clients [-- --only codex,pi] [--failures all] [--sessions all] [--update] [--acp] [--newest] [--each-place] [--no-journeys]`: drives real clients against a real gateway process and the stand-in
- * IDE. `--update` writes docs/clients.md and the shapes of their requests under test/corpus/requests/. What
+ * IDE. Without options each client is driven in one form and over one backend, the next client over the other one; `--sessions all`, `--only`
+ * and `--update` drive every cell. `--update` writes docs/clients.md and the shapes of their requests under test/corpus/requests/. What
  * was not driven keeps its rows and cells, so the tables can be measured client by client; with `--only` the set-up is not written.
  */
 const root = join(import.meta.dirname, "../..");
@@ -50,31 +51,48 @@ const onlySessions = args.includes("--only-sessions");
 /** Another host is named in each place alone, too. */
 const eachPlace = args.includes("--each-place");
 
+/** Every form of a client, over both backends. */
+const everyCell = only !== undefined || update || wantedSessions === "all";
+
 const clients = await installClients({ newest: args.includes("--newest") });
-const travelled: Travelled[] = [];
 const allSessions = [...cliSessions, ...editorSessions, ...agentSessions, ...sdkSessions];
 const allCases = [...cliCases, ...editorCases, ...agentCases, ...sdkCases];
 const cases = allCases.filter(
-  ({ name, surface, slow }) =>
-    isWanted(`${name} ${surface}`) && (slow !== true || only !== undefined || wantedFailures === "all"),
+  ({ name, surface, slow, packageName }, at) =>
+    isWanted(`${name} ${surface}`) &&
+    (slow !== true || only !== undefined || wantedFailures === "all") &&
+    (everyCell || allCases.findIndex((other) => other.packageName === packageName) === at),
 );
+const sessionClients = wantedSessions === "none" || onlyFailures ? [] : allSessions.filter(isDriven);
+const inSessions = new Set(everyCell ? [] : sessionClients.map(({ packageName }) => packageName));
+const suites = cases.filter(({ packageName }) => !inSessions.has(packageName));
+/** The backends of the client at this place of a list: whether each is the agent program. */
+const waysOf = (at: number) => (acp ? [true] : everyCell ? [false, true] : [at % 2 === 1]);
 /** Most of a client's time is its start and, after a failure, waiting; alone where the times are written down. */
 const [suitesAtOnce, failuresAtOnce] = update ? [2, 1] : [2, 3];
-const driven = await atOnce(onlyFailures || onlySessions ? [] : cases, suitesAtOnce, async (client) => ({
-  row: { client, version: versionOf(clients, client.packageName), outcomes: await suite(client) },
-  overAgent: acp ? undefined : await plainOverAgent(client),
-}));
+const driven = await atOnce(
+  [...(onlyFailures || onlySessions ? [] : suites).entries()],
+  suitesAtOnce,
+  async ([at, client]) => {
+    const [way = acp, other] = waysOf(at);
+    return {
+      row: { client, version: versionOf(clients, client.packageName), outcomes: await suite(client, way) },
+      overAgent: other === undefined ? undefined : await plainOverAgent(client),
+    };
+  },
+);
 const rows: readonly Row[] = driven.map(({ row }) => row);
-for (const journey of acp || onlyFailures || onlySessions || args.includes("--no-journeys")
-  ? []
-  : [...pluginJourneys, ...setupJourneys, ...plantedJourneys(eachPlace)]) {
-  const { client, sentence, packageName } = journey;
-  if (!isWanted(`${client} ${sentence}`)) continue;
-  travelled.push({ journey, version: versionOf(clients, packageName), failure: await travel(journey) });
-}
-const sessionClients = wantedSessions === "none" || onlyFailures ? [] : allSessions.filter(isDriven);
+const journeys =
+  acp || onlyFailures || onlySessions || args.includes("--no-journeys")
+    ? []
+    : [...pluginJourneys, ...setupJourneys, ...plantedJourneys(eachPlace ? "each" : everyCell ? "together" : "some")];
+const travelled: readonly Travelled[] = await atOnce(
+  journeys.filter(({ client, sentence }) => isWanted(`${client} ${sentence}`)),
+  suitesAtOnce,
+  async (journey) => ({ journey, version: versionOf(clients, journey.packageName), failure: await travel(journey) }),
+);
 const sessionReports = await atOnce(
-  sessionClients.flatMap((client) => (acp ? [{ client, acp }] : [false, true].map((way) => ({ client, acp: way })))),
+  sessionClients.flatMap((client, at) => waysOf(at).map((way) => ({ client, acp: way }))),
   suitesAtOnce,
   async ({ client, acp: way }) => ({
     ...(await driveSession(clients, client, { acp: way, tell: (step, result) => tellStep(client, way, step, result) })),
@@ -85,7 +103,7 @@ let failuresHold = true;
 const failureRows = await driveFailures(
   clients,
   acp || onlySessions ? [] : cases,
-  failuresToDrive(),
+  failuresOf,
   failuresAtOnce,
   (client, failure, verdict) => {
     const { observed, wrong } = verdict;
@@ -165,15 +183,15 @@ async function travel(journey: Journey): Promise<string | undefined> {
   return failure;
 }
 
-async function suite(client: ClientCase): Promise<Readonly<Record<Scenario, Outcome>>> {
-  const bench = await Bench.open(clients, { acp });
+async function suite(client: ClientCase, way: boolean): Promise<Readonly<Record<Scenario, Outcome>>> {
+  const bench = await Bench.open(clients, { acp: way });
   const outcomes: [Scenario, Outcome][] = [];
   try {
     for (const scenario of scenarios) {
       const first = bench.recorder.requests.length;
       const outcome = await drive(client, scenario, bench);
       outcomes.push([scenario, outcome]);
-      report(client, scenario, outcome);
+      report(client, scenario, outcome, way ? "over ACP" : "");
       if (update && !acp)
         keepShapes(client, scenario, bench.recorder.requests.slice(first).filter(isHttp).map(shapeOf));
     }
@@ -221,10 +239,11 @@ function tellStep({ name, surface }: SessionClient, way: boolean, step: string, 
   if (result.ran !== undefined && (result.type === "failed" || verbose)) show(result.ran);
 }
 
-function failuresToDrive(): ReadonlySet<FailureName> {
-  if (wantedFailures === "all") return new Set(failureNames);
-  if (wantedFailures === "usual") return usualFailures;
-  return new Set(failureNames.filter((name) => wantedFailures.split(",").includes(name)));
+/** The failures of the client at this place of the list. */
+function failuresOf(at: number): readonly FailureName[] {
+  if (wantedFailures === "all") return failureNames;
+  if (wantedFailures !== "usual") return failureNames.filter((name) => wantedFailures.split(",").includes(name));
+  return everyCell ? usualFailures : usualFailures.slice(at % usualFailures.length).slice(0, 1);
 }
 
 /** One file a client and scenario: the requests in their order. Only forms that carry a prompt are of interest. */

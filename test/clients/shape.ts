@@ -1,3 +1,4 @@
+import { isObject } from "../../src/base/json.ts";
 import type { Recorded } from "./recorder.ts";
 
 /** Headers whose values say nothing of the client's form: made anew each time, or secret. */
@@ -12,6 +13,7 @@ const wireKeys = new Set([
   "object",
   "tool_choice",
   "effort",
+  "reasoning_effort",
   "summary",
   "verbosity",
   "format",
@@ -67,9 +69,10 @@ function withoutProse(value: unknown, key: string, ids: Ids): unknown {
   return Object.fromEntries(entries);
 }
 
-/** Long lists keep their first and last entries: enough for the form. */
+/** Long lists keep their first and last entries, and the first of each type: enough for the form. */
 function sample(items: readonly unknown[]): readonly unknown[] {
-  return items.length <= 8 ? items : [...items.slice(0, 6), ...items.slice(-2)];
+  const types = items.map((item) => (isObject(item) ? item["type"] : undefined));
+  return items.filter((_, at) => at < 6 || at >= items.length - 2 || types.indexOf(types[at]) === at);
 }
 
 function ownText(text: string, key: string, ids: Ids): string {

@@ -42,7 +42,10 @@ export const claudeCode: Client = {
       file: settingsFile(machine),
       set: [
         { path: ["apiKeyHelper"], value: `${target.keyCommand} --for-claude-code ${target.url}` },
-        ...Object.entries(variables(target)).map(([name, value]) => ({ path: ["env", name], value })),
+        ...Object.entries({ ...variables(target), ...ownExemption(machine) }).map(([name, value]) => ({
+          path: ["env", name],
+          value,
+        })),
         ...["ANTHROPIC_AUTH_TOKEN", ...elsewhere].map((name) => ({
           path: ["env", name],
           value: "",
@@ -111,11 +114,25 @@ export function claudeElsewhere(
   const parent = dirname(folder);
   for (const name of ["settings.local.json", "settings.json"]) {
     const file = join(folder, ".claude", name);
-    const content: unknown = existsSync(file) ? parse(readFileSync(file, "utf8")) : undefined;
-    const given = isObject(content) ? content["env"] : undefined;
-    if (isObject(given) && leads(given) !== undefined) return file;
+    if (leads(envIn(file)) !== undefined) return file;
   }
   return parent === folder ? undefined : claudeElsewhere(url, { env: {}, folder: parent });
+}
+
+/** The variables that a settings file sets. */
+function envIn(file: string): Readonly<Record<string, unknown>> {
+  const content: unknown = existsSync(file) ? parse(readFileSync(file, "utf8")) : undefined;
+  const env = isObject(content) ? content["env"] : undefined;
+  return isObject(env) ? env : {};
+}
+
+/** What keeps requests to the gateway, and the key, from a proxy that the user's own settings name: the shell's `NO_PROXY` may lack it. */
+function ownExemption(machine: Machine): Readonly<Record<string, string>> {
+  const own = Object.entries(envIn(settingsFile(machine))).filter(
+    (entry): entry is [string, string] => typeof entry[1] === "string",
+  );
+  const namesProxy = own.some(([name, value]) => /^(?:https?|all)_proxy$/i.test(name) && value !== "");
+  return namesProxy ? loopbackExemption({ ...machine.env, ...Object.fromEntries(own) }) : {};
 }
 
 function settingsFile({ homeFolder, env }: Machine): string {

@@ -16,6 +16,7 @@ import { failureOf } from "../dialects/errors.ts";
 import { type Gateway, type GatewayContext, respond } from "../http/context.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { headerSafe } from "../http/request-headers.ts";
+import { afterKept } from "./after-kept.ts";
 import { emptyAnswer } from "./empty-answer.ts";
 import { type OpenTurn, startTurn } from "./start-turn.ts";
 import { endedEarly, streamTurn } from "./stream-turn.ts";
@@ -68,7 +69,7 @@ export function answerOpenTurn(gateway: Gateway, c: GatewayContext, dialect: Dia
 async function streamed(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Reply> {
   const { turnId, resumeAfter } = turn;
   const sinceMs = gateway.clock.now();
-  const reader = gateway.turns.open(turnId, startOfLog, c.signal);
+  const reader = afterKept(gateway.turns.open(turnId, startOfLog, c.signal), turn.kept ?? "");
   const { events, begun } = await firstEvents(gateway, reader);
   const started = events.find((event) => event.type === "started");
   const first = events.find(({ type }) => type !== "started" && type !== "usage");
@@ -108,7 +109,7 @@ async function firstEvents({ clock, waits }: Gateway, reader: TurnReader) {
 
 /** The whole answer as one body, once the turn has ended. */
 async function whole(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Reply> {
-  const reader = gateway.turns.open(turn.turnId, startOfLog, c.signal);
+  const reader = afterKept(gateway.turns.open(turn.turnId, startOfLog, c.signal), turn.kept ?? "");
   const { answer, started } = await readAnswer(reader, turn.context.parsed.request, (event) =>
     tellSpentKey(event, keyOf(turn)),
   );

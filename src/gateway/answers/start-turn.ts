@@ -1,7 +1,5 @@
-import { createHash } from "node:crypto";
 import { MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
-import { ownTurn } from "../../base/node/unhurried.ts";
 import { estimateTokens } from "../../base/token-estimate.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import { wholeAnswers } from "../../turns/prompt/whole-answers.ts";
@@ -22,6 +20,7 @@ import {
 } from "../http/request-headers.ts";
 import { keptHeaders } from "../http/route-headers.ts";
 import { type PromptSize, sizeOfAccepted } from "./count-tokens.ts";
+import { fingerprintOf, questionIn } from "./question.ts";
 import { handedOut, parseCursor, type WireCursor } from "./wire-cursor.ts";
 
 /** The turn of a request: its reader, its encoder and its headers. */
@@ -34,6 +33,8 @@ export interface OpenTurn {
   /** As a new one, by its key, as the same request again, or by the `Last-Event-ID` of an earlier stream. */
   readonly joined: StartedTurn["joined"] | "last_event_id";
   readonly continuity: StartedTurn["continuity"];
+  /** The text of an answer that was cut, which the client has and goes on from: the answer begins after it. */
+  readonly kept?: string;
 }
 
 /**
@@ -47,7 +48,8 @@ export async function startTurn(
   c: GatewayContext,
   { dialect, parsed, body }: { readonly dialect: Dialect; readonly parsed: ParsedTurn; readonly body: unknown },
 ): Promise<OpenTurn> {
-  const fingerprint = await fingerprintOf(dialect.name, body);
+  const { question, kept } = questionIn(body);
+  const fingerprint = await fingerprintOf(dialect.name, question);
   const { headers, signal } = c;
   const graceMs = parsed.detached === true ? Number.POSITIVE_INFINITY : graceMsOf(c.headers, c.search);
   const resumed = await resumedTurn(gateway, c, fingerprint);
@@ -85,7 +87,8 @@ export async function startTurn(
   };
   const started = await gateway.turns.start({ ...asked, resolve }, signal);
   gateway.metrics.turn(dialect.name, started.joined, started.record.degraded);
-  return openTurn(gateway, c, parsed, { ...started, resumeAfter: undefined });
+  const turn = openTurn(gateway, c, parsed, { ...started, resumeAfter: undefined });
+  return started.joined === "implicit" ? { ...turn, kept } : turn; // a new turn has read the note
 }
 
 /** The turn that a `Last-Event-ID` names, when this is that turn's own request again. */
@@ -180,66 +183,4 @@ function modelHeaders({ modelUid, request, modelRule }: TurnRecord): Readonly<Re
     "x-millrace-model-asked": headerSafe(request.model),
     ...(modelRule === undefined ? {} : { "x-millrace-model-rule": headerSafe(modelRule) }),
   };
-}
-
-/** Members that choose the delivery and not the answer: a client that gives up streaming asks for the same answer without it. */
-const delivery = new Set(["stream", "stream_options"]);
-
-/** Characters, and values, that are digested in one turn of the event loop: some 5 ms. */
-const slice = 1 << 20;
-const mostValues = 10_000;
-
-/** An item that a response of this gateway gave out: thinking, or text. Source: `itemId` of the Responses API. */
-const givenOut = /^(?:rs|msg)_[0-9a-z]{26}_\d+$/;
-
-/**
- * A digest of the question in a body, per API. A repeat has the same digest, also in another order of its members, without the streaming
- * (Claude Code), and with the items of the answer that arrived whole before the cut (Codex). Source: docs/dev/wire/clients.md, "Silence and
- * repeats".
- */
-export async function fingerprintOf(dialect: string, body: unknown): Promise<string> {
-  const hash = createHash("sha256").update(dialect).update("\0");
-  let [waiting, values] = ["", 0];
-  for (const text of textsOf(questionIn(body))) {
-    waiting += text;
-    if (++values < mostValues && waiting.length < slice) continue;
-    hash.update(waiting, "utf16le"); // each character as it is, also half a pair
-    [waiting, values] = ["", 0];
-    await ownTurn();
-  }
-  return hash.update(waiting, "utf16le").digest("hex");
-}
-
-/** A value as texts that name no other value when joined: each length stands before what it counts. */
-function* textsOf(whole: unknown): Generator<string, void> {
-  const rest = [whole];
-  while (rest.length > 0) {
-    const value = rest.pop();
-    if (typeof value === "string") {
-      yield `"${value.length}:`;
-      for (let at = 0; at < value.length; at += slice) yield value.slice(at, at + slice);
-    } else if (Array.isArray(value)) {
-      yield `[${value.length}:`;
-      for (let i = value.length - 1; i >= 0; i--) rest.push(value[i]);
-    } else if (typeof value === "object" && value !== null) {
-      const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-      yield `{${members.length}:`;
-      for (const [key, member] of members.reverse()) rest.push(member, key);
-    } else yield `${String(value)};`;
-  }
-}
-
-/** The body without what chooses the delivery, and without the beginning of its own answer. */
-function questionIn(body: unknown): unknown {
-  if (typeof body !== "object" || body === null) return body;
-  const question = Object.fromEntries(Object.entries(body).filter(([key]) => !delivery.has(key)));
-  const { input } = question;
-  if (!Array.isArray(input)) return question;
-  return { ...question, input: input.slice(0, input.findLastIndex((item) => !isGivenOut(item)) + 1) };
-}
-
-function isGivenOut(item: unknown): boolean {
-  return (
-    typeof item === "object" && item !== null && "id" in item && typeof item.id === "string" && givenOut.test(item.id)
-  );
 }

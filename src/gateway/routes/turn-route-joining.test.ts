@@ -71,6 +71,81 @@ describe("joining", () => {
     expect(other.headers.get("x-millrace-joined")).toBe("no");
   });
 
+  describe("a request that says that its answer was cut", () => {
+    const note =
+      "<system-reminder>\nYour response above was cut off mid-stream. Resume directly from where it stops.\n</system-reminder>";
+    const mark = { cache_control: { type: "ephemeral" } };
+    const asked = { type: "text", text: "Say it." };
+    const ask = (messages: readonly unknown[]) => ({ model: "test-model", max_tokens: 9, stream: true, messages });
+    const first = ask([{ role: "user", content: [{ ...asked, ...mark }] }]);
+    const broken = { type: "text", text: `${asked.text}\n` }; // another text follows
+    const told = { type: "text", text: note, ...mark };
+    const path = "/v1/messages";
+
+    const wants = { role: "user", content: note };
+    const spoken = (content: unknown) => [{ role: "user", content: [asked] }, { role: "assistant", content }, wants];
+
+    it.each([
+      ["in the same message", [{ role: "user", content: [broken, told] }], "slow and whole"],
+      ["twice", [{ role: "user", content: [broken, { type: "text", text: `${note}\n` }, told] }], "slow and whole"],
+      [
+        "in a message of its own",
+        [
+          { role: "user", content: [asked] },
+          { role: "user", content: [told] },
+        ],
+        "slow and whole",
+      ],
+      ["after whole blocks of the answer", spoken([{ type: "text", text: "slow" }]), " and whole"],
+      ["after a piece of the answer", spoken("slow an"), "d whole"],
+      ["after another text", spoken("fast"), "slow and whole"],
+    ])(
+      "joins the turn of that answer, and goes on after what the client has: the note stands %s",
+      async (_, messages, rest) => {
+        for (const stream of [true, false]) {
+          const fake = fakeGateway();
+          fake.turns.script = () => [started, { type: "thinking", delta: "Well." }, text("slow")];
+          const { reader } = await openStream(fake, {}, first, path);
+          await reader.cancel();
+          fake.turns.emit(fake.turns.turnId(0), text(" and whole"), finished("slow and whole"));
+          const again = await fake.request(path, { json: { ...ask(messages), stream } });
+          expect(again.headers.get("x-millrace-joined")).toBe("implicit");
+          const answered = await again.text();
+          const pieces = answered.matchAll(/"type":"text(?:_delta)?","text":("[^"]*")/g);
+          expect([...pieces].map(([, piece = ""]) => JSON.parse(piece) as string).join("")).toBe(rest);
+        }
+      },
+    );
+
+    it("knows the note of Qwen Code, in Chat Completions", async () => {
+      const fake = fakeGateway();
+      fake.turns.script = () => [started, text("slow")];
+      const { reader } = await openStream(fake);
+      await reader.cancel();
+      fake.turns.emit(fake.turns.turnId(0), text(" and whole"), finished("slow and whole"));
+      const [question] = chat.messages;
+      const dropped = "The connection dropped mid-response. Resume directly — no apology.";
+      const messages = [question, { role: "assistant", content: "slow a" }, { role: "user", content: dropped }];
+      const again = await fake.request("/v1/chat/completions", { json: { ...chat, messages } });
+      expect(again.headers.get("x-millrace-joined")).toBe("implicit");
+      expect(await again.json()).toMatchObject({ choices: [{ message: { content: "nd whole" } }] });
+    });
+
+    it("starts a turn where the gateway does not hold that answer, or the user speaks of a cut", async () => {
+      const fake = fakeGateway();
+      fake.turns.script = () => [started, text("slow")];
+      const { reader } = await openStream(fake, {}, first, path);
+      await reader.cancel();
+      fake.turns.script = () => answer;
+      const others = [
+        [{ role: "user", content: [{ type: "text", text: "Something else." }, told] }],
+        [{ role: "user", content: [asked, { type: "text", text: `Why do I read this? ${note}` }] }],
+      ];
+      for (const messages of others)
+        expect((await fake.request(path, { json: ask(messages) })).headers.get("x-millrace-joined")).toBe("no");
+    });
+  });
+
   it("starts a new turn for the same question after the earlier answer was delivered", async () => {
     const fake = fakeGateway();
     fake.turns.script = () => answer;

@@ -14,8 +14,13 @@ export const failed = (code: "upstream_failed" | "rate_limited" | "quota_exhaust
 });
 export const answer = [started, text("Hi"), text(" there."), finished("Hi there.")];
 
-export async function openStream(fake: FakeGateway, headers: Record<string, string> = {}, body: unknown = streamed) {
-  const response = await fake.request(path, { json: body, headers });
+export async function openStream(
+  fake: FakeGateway,
+  headers: Record<string, string> = {},
+  body: unknown = streamed,
+  at = path,
+) {
+  const response = await fake.request(at, { json: body, headers });
   expect(response.status).toBe(200);
   return { response, reader: new SseReader(response) };
 }

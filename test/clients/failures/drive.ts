@@ -14,19 +14,19 @@ export interface Verdict {
   readonly wrong: string | undefined;
 }
 
-/** Drives each client through each failure, `most` of them at a time; `tell` hears of each as it ends. */
+/** Drives each client through its failures (`failuresOf` its place), `most` of them at a time; `tell` hears of each as it ends. */
 export async function driveFailures(
   folder: string,
   clients: readonly ClientCase[],
-  names: ReadonlySet<FailureName>,
+  failuresOf: (at: number) => readonly FailureName[],
   most: number,
   tell: (client: ClientCase, failure: Failure, verdict: Verdict) => void,
 ): Promise<readonly FailureRow[]> {
   const rows = clients
     .filter(({ ask }) => ask !== undefined)
     .map((client) => ({ client, seen: new Map<FailureName, Verdict>() }));
-  const jobs = rows.flatMap((row) =>
-    failures.filter(({ name }) => names.has(name)).map((failure) => ({ ...row, failure })),
+  const jobs = rows.flatMap((row, at) =>
+    failures.filter(({ name }) => failuresOf(at).includes(name)).map((failure) => ({ ...row, failure })),
   );
   await atOnce(jobs, most, async ({ client, failure, seen }) => {
     const observed = await observe(folder, client, failure);

@@ -13,20 +13,21 @@ type Place = (typeof places)[number];
 type Way = "run" | "setup";
 
 /**
- * Each cell of the table: all places together, and with `each` each place alone. A project's own configuration wins over what `setup`
- * writes, by the rules of most clients; so it is a cell of its own there, in which nobody else may get the key.
+ * Each cell of the table: all places together, and with `each` each place alone; with `some` the cells of either `run` or `setup` for a client. A
+ * project's own configuration wins over what `setup` writes, by the rules of most clients; so it is a cell of its own there, in which nobody else
+ * may get the key.
  */
-export function plantedJourneys(each: boolean): readonly Journey[] {
-  const alone = each ? places.map((place) => [place]) : [];
+export function plantedJourneys(which: "each" | "together" | "some"): readonly Journey[] {
+  const alone = which === "each" ? places.map((place) => [place]) : [];
   const cells: Readonly<Record<Way, readonly (readonly Place[])[]>> = {
     run: [places, ...alone],
-    setup: [places.filter((place) => place !== "project"), ...(each ? alone : [["project"] as const])],
+    setup: [places.filter((place) => place !== "project"), ...(which === "each" ? alone : [["project"] as const])],
   };
-  return plantings.flatMap((planting) =>
-    (["run", "setup"] as const).flatMap((way) =>
-      planting[way] === undefined ? [] : cells[way].map((cell) => journeyOf(planting, way, cell)),
-    ),
-  );
+  return plantings.flatMap((planting, at) => {
+    const ways = (["run", "setup"] as const).filter((way) => planting[way] !== undefined);
+    const driven = which === "some" ? ways.slice(at % ways.length).slice(0, 1) : ways;
+    return driven.flatMap((way) => cells[way].map((cell) => journeyOf(planting, way, cell)));
+  });
 }
 
 function journeyOf(planting: Planting, way: Way, cell: readonly Place[]): Journey {

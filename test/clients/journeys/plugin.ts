@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { modelConfigs } from "../../../src/opencode/model-config.ts";
@@ -51,7 +51,7 @@ export const pluginJourneys: readonly Journey[] = [
   {
     client,
     packageName,
-    sentence: "it starts the gateway where none runs; that one outlives it",
+    sentence: "it starts the gateway where none runs; that one outlives it and writes its log",
     async run(bench) {
       await bench.gateway.stop();
       prepareOpenCode(bench, bench.gatewayHome, onlyPlugin()); // whose user has the IDE
@@ -63,6 +63,9 @@ export const pluginJourneys: readonly Journey[] = [
       try {
         expect(ran.stdout.includes("milled-4711"), "no answer", ran.stdout + ran.stderr);
         expect(pid !== bench.gateway.pid && process.kill(pid, 0), "no gateway of its own runs");
+        const logs = join(bench.gatewayHome, ".millrace", "logs");
+        const text = readdirSync(logs).map((file) => readFileSync(join(logs, file), "utf8"));
+        expect(/\/v1\/chat\/completions/.test(text.join("")), "its log lacks the request", text);
       } finally {
         process.kill(pid, "SIGTERM");
       }

@@ -1,5 +1,6 @@
 import { type Agent, agents } from "../cases/agents.ts";
 import { launched } from "../cases/launched.ts";
+import { stepNames } from "./script.ts";
 import type { Message, SessionClient } from "./session.ts";
 
 /** How an agent goes on with its last session, adds a picture, and calls its tools. */
@@ -18,8 +19,6 @@ const notDriven = "not driven";
 const compaction = { compaction: "by a command of its window", "after it": "by a command of its window" };
 const lacks: SessionClient["lacks"] = {
   JSON: "it has no structured output",
-  PDF: notDriven,
-  "sub-agent": notDriven,
   "full context": "it compacts its history",
   ...compaction,
 };
@@ -31,11 +30,17 @@ const forms: Readonly<Record<string, Form>> = {
     goesOn: ["--continue"],
     picture: (file) => [`@${file}`],
     calls: { shell: (n) => call("bash", { command: `echo millrace-${n}` }), read: (path) => call("read", { path }) },
-    lacks,
+    lacks: { ...lacks, "sub-agent": "it has none" },
   },
   copilot: {
     goesOn: ["--continue"],
-    calls: { shell: (n) => call("bash", echo(n)), read: (path) => call("view", { path }) },
+    picture: (file) => ["--attachment", file], // a result of a tool has no picture in this API
+    calls: {
+      shell: (n) => call("bash", echo(n)),
+      read: (path) => call("view", { path }),
+      agent: (prompt) =>
+        call("task", { name: "sub", description: "Says it", prompt, agent_type: "general-purpose", mode: "sync" }),
+    },
     lacks,
   },
   "qwen-code": {
@@ -44,15 +49,15 @@ const forms: Readonly<Record<string, Form>> = {
       shell: (n) => call("run_shell_command", { ...echo(n), is_background: false }),
       read: (file) => call("read_file", { file_path: file }),
     },
-    lacks,
+    lacks: { ...lacks, "sub-agent": "it ends with a notice, at which the stand-in's model starts it again" },
     more: Object.fromEntries(
-      (["first turn", "second turn", "tools", "file", "picture"] as const).map((step) => [step, 1]),
-    ), // what to remember of it
+      stepNames.filter((step) => step !== "abort").map((step) => [step, 1]), // what to remember of it
+    ),
   },
   kilo: {
     goesOn: ["--continue"],
     calls: { shell: (n) => call("bash", echo(n)), read: (file) => call("read", { filePath: file }) },
-    lacks,
+    lacks: { ...lacks, PDF: notDriven, "sub-agent": notDriven },
     more: { "first turn": 1 }, // a title
   },
   droid: {
@@ -124,6 +129,7 @@ function sessionOf(
       });
     },
     rarely: true,
+    ...(picture === undefined ? {} : { attaches: true }),
     ...form,
   };
 }

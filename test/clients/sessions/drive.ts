@@ -43,17 +43,17 @@ export async function driveSession(
 
 async function taken(step: Step, client: SessionClient, bench: Bench, isFirst: boolean): Promise<StepResult> {
   const startedAt = performance.now();
-  const text = step.prompt(client.calls, bench);
+  const isAttached = attaches(step, client);
+  const text = step.prompt(isAttached ? { ...client.calls, read: undefined } : client.calls, bench);
   const ofAgent = step.does === "overflow" && bench.acp ? "an agent shortens its context itself" : undefined;
   const lacks = client.lacks[step.name] ?? ofAgent ?? (text === undefined ? "it has no such tool" : undefined);
   if (lacks !== undefined || text === undefined) return { type: "not possible", note: lacks ?? "", ms: 0 };
-  const { withPicture, isJson } = step;
-  const { read, readsTexts } = client.calls;
+  const { isJson } = step;
   const message: Message = {
     step: step.name,
     text,
     isFirst,
-    ...(withPicture && (read === undefined || readsTexts) ? { picture: join(bench.work, "picture.png") } : {}),
+    ...(isAttached ? { picture: join(bench.work, "picture.png") } : {}),
     ...(isJson && { isJson }),
   };
   const before = await bench.reached();
@@ -99,25 +99,29 @@ async function act({ does, onNextDay }: Step, client: SessionClient, bench: Benc
   const patience = AbortSignal.timeout(60_000);
   await bench.recorder.until((requests) => requests.slice(seen).some(isUnderWay), patience);
   const isThere = (sent: readonly { readonly text: string }[]) => sent.some(({ text }) => text.includes("hold-after"));
-  if (bench.acp) await bench.ide.untilAgent(({ prompts }) => isThere(prompts), patience);
-  else await bench.ide.until(({ messages }) => isThere(messages), patience);
+  await untilPrompts(bench, isThere, patience);
   await bench.gateway.kill();
   await bench.startGateway();
   await bench.ide.release();
   const ran = await saying;
   // a client that does not repeat a cut answer by itself is asked again by its user
   if (said(ran).includes("piece-199")) return ran;
+  const { length } = (await bench.reached()).prompts;
   const again = client.say(bench, message);
-  // a client that keeps what its user typed before sends a longer conversation: another prompt, which is held too
-  const isTwice = (sent: readonly { readonly text: string }[]) =>
-    sent.filter(({ text }) => text.includes("hold-after")).length > 1;
-  const soon = AbortSignal.timeout(60_000);
-  const more = bench.acp
-    ? bench.ide.untilAgent(({ prompts }) => isTwice(prompts), soon)
-    : bench.ide.until(({ messages }) => isTwice(messages), soon);
-  await Promise.race([again, more.catch(() => undefined)]);
+  const isNew = (sent: readonly unknown[]) => sent.length > length;
+  await Promise.race([again, untilPrompts(bench, isNew, AbortSignal.timeout(60_000)).catch(() => {})]); // or it joined
   await bench.ide.release();
   return again;
+}
+
+function untilPrompts(
+  { ide, acp }: Bench,
+  passes: (sent: readonly { readonly text: string }[]) => boolean,
+  signal: AbortSignal,
+): Promise<unknown> {
+  return acp
+    ? ide.untilAgent(({ prompts }) => passes(prompts), signal)
+    : ide.until(({ messages }) => passes(messages), signal);
 }
 
 /** A good part of an answer has passed, or it is one that comes whole. */
@@ -150,10 +154,8 @@ function wrongWith(
   if (step.withPicture && !isSeen) return "the picture did not reach the model";
   const isTask = ({ text: sent }: ModelInput) => sent.includes("echo: word-sub") && !sent.includes("[[agent");
   if (name === "sub-agent" && !seen.acp && !seen.prompts.some(isTask)) return "no sub-agent asked the model";
-  const most =
-    step.prompts +
-    (client.more?.[name] ?? 0) +
-    (step.withPicture && client.calls.read && !client.calls.readsTexts ? 1 : 0);
+  const isRead = step.withPicture === true && !attaches(step, client);
+  const most = step.prompts + (client.more?.[name] ?? 0) + (isRead ? 1 : 0);
   const least = seen.acp || name === "sub-agent" ? 1 : step.prompts; // a client may end before its sub-agent's words are told
   const count = seen.prompts.length;
   if (does !== "compact" && (count < least || count > most)) return `${count} prompts were sent, not ${most}`;
@@ -163,6 +165,11 @@ function wrongWith(
   if (refused !== undefined && does !== "overflow" && does !== "kill" && does !== "stop")
     return `${refused.path} was answered with ${refused.status}`;
   return undefined;
+}
+
+/** Whether the picture of a step is part of the message; else the client reads it. */
+function attaches({ withPicture }: Step, { attaches: always, calls }: SessionClient): boolean {
+  return withPicture === true && (always === true || calls.readsTexts === true || calls.read === undefined);
 }
 
 function said({ stdout }: Ran): string {

@@ -20,7 +20,7 @@ export function recordSession(folder: string, { client, requests }: SessionRepor
   });
   if (kept.length === 0) return;
   mkdirSync(folder, { recursive: true });
-  const file = `${client.name} ${client.surface}`.toLowerCase().replace(/[^a-z]+/g, "-");
+  const file = `${client.name} ${client.surface}`.toLowerCase().replace(/[^a-z0-9]+/g, "-");
   const recording = { client: client.name, version, requests: kept };
   writeFileSync(join(folder, `${file}.json`), `${JSON.stringify(recording, null, 1)}\n`);
 }

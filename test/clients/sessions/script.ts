@@ -24,7 +24,7 @@ export type StepName = (typeof stepNames)[number];
 export interface ClientCalls {
   /** Runs `echo millrace-N`. */
   readonly shell: (n: number) => string;
-  readonly read?: (file: string) => string;
+  readonly read?: ((file: string) => string) | undefined;
   /** Its tool reads no pictures: they are added to a message. */
   readonly readsTexts?: true;
   /** Hands a task to a sub-agent; several lines if the client needs several answers, apart by `---`. */
@@ -80,8 +80,8 @@ export const steps: readonly Step[] = [
   {
     name: "picture",
     does: "say",
-    prompt: ({ read, readsTexts }, { work }) =>
-      read === undefined || readsTexts
+    prompt: ({ read }, { work }) =>
+      read === undefined
         ? "[[sim: reset]] What is in this picture?"
         : script(read(`${work}/picture.png`)),
     answer: [],

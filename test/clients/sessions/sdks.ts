@@ -36,11 +36,10 @@ const openAi = { name: "OpenAI SDK", packageName: "openai" } as const;
 
 export const sdkSessions: readonly SessionClient[] = [
   sdk({ ...aiSdk, surface: "responses" }, ["ai-sdk-session", "openai"], byReference),
-  sdk(
-    { ...aiSdk, name: "Vercel AI SDK, generateText", surface: "responses" },
-    ["ai-sdk-session", "openai whole"],
-    byReference,
-  ),
+  sdk({ ...aiSdk, name: "Vercel AI SDK, generateText", surface: "responses" }, ["ai-sdk-session", "openai whole"], {
+    ...byReference,
+    rarely: true,
+  }),
   sdk({ ...aiSdk, name: "Vercel AI SDK, openai.chat", surface: "chat completions" }, ["ai-sdk-session", "chat"], {
     rarely: true,
   }),

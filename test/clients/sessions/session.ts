@@ -20,6 +20,8 @@ export interface Message {
 export interface SessionClient extends Pick<ClientCase, "name" | "packageName" | "surface"> {
   readonly say: (bench: Bench, message: Message) => Promise<Ran>;
   readonly calls: ClientCalls;
+  /** Its user adds a picture to a message; undefined: the client reads the picture with its tool, if it has one. */
+  readonly attaches?: true;
   /** Why it has no such step. */
   readonly lacks: Readonly<Partial<Record<StepName, string>>>;
   /** Steps that are known to fail, and why: held to that, so that a repair shows. */

@@ -1,0 +1,39 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, it } from "vitest";
+import { claudeCode } from "./claude-code.ts";
+import type { Target } from "./client.ts";
+
+const homeFolder = mkdtempSync(join(tmpdir(), "millrace-claude-code-"));
+const target: Target = {
+  url: "http://127.0.0.1:1",
+  model: "m",
+  models: [],
+  small: "m",
+  keyCommand: "key",
+  keyWords: ["key"],
+  shell: "sh",
+};
+
+afterEach(() => rmSync(homeFolder, { recursive: true, force: true }));
+
+/** What `setup` sets under `env`, for a user with these variables in the settings. */
+function setUp(own: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
+  mkdirSync(join(homeFolder, ".claude"), { recursive: true });
+  writeFileSync(join(homeFolder, ".claude/settings.json"), JSON.stringify({ env: own }));
+  const machine = { homeFolder, env: { NO_PROXY: "corp" }, platform: process.platform, ownFolder: homeFolder };
+  const [edit] = claudeCode.edits?.(target, machine) ?? [];
+  if (edit?.kind !== "json") throw new Error("no settings");
+  return Object.fromEntries(edit.set.flatMap(({ path: [at, name], value }) => (at === "env" ? [[name, value]] : [])));
+}
+
+it("keeps the gateway from a proxy that the user's settings name", () => {
+  const exempt = "corp,127.0.0.1,localhost,::1";
+  expect(setUp({ HTTP_PROXY: "http://proxy" })).toMatchObject({ NO_PROXY: exempt, no_proxy: exempt });
+  expect(setUp({ https_proxy: "http://proxy", NO_PROXY: "*" })).toMatchObject({ NO_PROXY: "*" });
+});
+
+it("sets no exemption where the settings name no proxy", () => {
+  expect(setUp({ EDITOR: "vi", HTTP_PROXY: "" })).not.toHaveProperty("NO_PROXY");
+});
