@@ -18,7 +18,7 @@ export function settingsTables(): Readonly<Record<"settings" | "variables", stri
     `\`${key}\``,
     env === undefined ? "" : `\`${env}\``,
     initial,
-    unit,
+    unit.replace(/^a time: .*/, "a time"), // the page says once how a time is written
     summary,
   ]);
   const variables = environmentOnly.map(([name, ...cells]) => [`\`${name}\``, ...cells]);
