@@ -102,8 +102,8 @@ describe("the list of routes", () => {
     });
   });
 
-  it("is the guide's table of routes, but for the stream protocol and the dashboard's own", () => {
-    const rows = [...guide.matchAll(/^\| `([A-Z]+ \/\S*)` \|/gm)].map(([, route]) => String(route));
+  it("is the guide's list of routes, but for the stream protocol and the dashboard's own", () => {
+    const rows = [...guide.matchAll(/^- `([A-Z]+ \/\S*)`: /gm)].map(([, route]) => String(route));
     expect(rows.sort()).toEqual(
       routes
         .filter(({ path }) => !path.startsWith("/dashboard/api/"))
