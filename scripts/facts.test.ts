@@ -75,7 +75,7 @@ const window = {
 };
 
 test("docs/dev/turn-machine.md and the sources name each other", () => {
-  const rows = [...read("docs/dev/turn-machine.md").matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell = ""]) =>
+  const rows = [...read("docs/dev/turn-machine.md").matchAll(/^- (`[\w/.-]+`(?:, `[\w/.-]+`)*): /gm)].flatMap(([, cell = ""]) =>
     [...cell.matchAll(/`([\w/.-]+\/[\w.-]+)`/g)].map(([, file]) => `src/${file}`),
   );
   expect(rows.length).toBeGreaterThan(20);
