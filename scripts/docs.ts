@@ -5,7 +5,7 @@ import { clientTable, otherClients } from "./docs/client-table.ts";
 import { commandTable, exitCodeTable } from "./docs/command-tables.ts";
 import { errorTable } from "./docs/error-table.ts";
 import { manPage } from "./docs/man-page.ts";
-import { configSchema, settingsTables } from "./docs/settings.ts";
+import { configSchema, settingsLists } from "./docs/settings.ts";
 
 const root = join(import.meta.dirname, "..");
 const read = (file: string) => readFileSync(join(root, file), "utf8");
@@ -14,7 +14,7 @@ const read = (file: string) => readFileSync(join(root, file), "utf8");
 export async function generatedPages(): Promise<Readonly<Record<string, string>>> {
   const { version } = JSON.parse(read("package.json")) as { readonly version: string };
   const parts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-    "docs/reference.md": { commands: await commandTable(), "exit codes": exitCodeTable(), ...settingsTables() },
+    "docs/reference.md": { commands: await commandTable(), "exit codes": exitCodeTable(), ...settingsLists() },
     "docs/help.md": { errors: errorTable() },
     "docs/clients.md": { "names of clients": clientTable(), "other clients": otherClients() },
   };
