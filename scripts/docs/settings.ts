@@ -28,7 +28,7 @@ function valueOf(initial: string, unit: string): string {
   if (unit.includes("<") || unit.startsWith("a time")) return initial;
   const words = unit.split(", ");
   const others = words.filter((word) => word !== initial).join(", ");
-  return words.includes(initial) ? `${initial}, or ${others}` : `${initial}: ${others}`;
+  return words.includes(initial) ? `${initial}, or ${others}` : `${initial}; one of ${others}`;
 }
 
 /** `docs/config.schema.json`. */

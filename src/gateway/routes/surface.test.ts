@@ -103,7 +103,11 @@ describe("the list of routes", () => {
   });
 
   it("is the guide's list of routes, but for the stream protocol and the dashboard's own", () => {
-    const rows = [...guide.matchAll(/^- `([A-Z]+ \/\S*)`: /gm)].map(([, route]) => String(route));
+    const [, list = ""] = guide.split("## Routes");
+    const lines = list.split("\n\n", 2).join("\n").split("\n");
+    const rows = lines
+      .filter((line) => /^(?:- | {2})/.test(line) && !line.includes("/aiserver."))
+      .flatMap((line) => [...line.matchAll(/`((?:GET|POST|DELETE) \/[^`]*)`/g)].map(([, route]) => String(route)));
     expect(rows.sort()).toEqual(
       routes
         .filter(({ path }) => !path.startsWith("/dashboard/api/"))
