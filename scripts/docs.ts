@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { withSections } from "../test/clients/table.ts";
-import { clientTable, otherClients } from "./docs/client-table.ts";
+import { clientList, otherClients } from "./docs/client-table.ts";
 import { commandTable, exitCodeTable } from "./docs/command-tables.ts";
 import { errorTable } from "./docs/error-table.ts";
 import { manPage } from "./docs/man-page.ts";
@@ -16,7 +16,7 @@ export async function generatedPages(): Promise<Readonly<Record<string, string>>
   const parts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "docs/reference.md": { commands: await commandTable(), "exit codes": exitCodeTable(), ...settingsLists() },
     "docs/help.md": { errors: errorTable() },
-    "docs/clients.md": { "names of clients": clientTable(), "other clients": otherClients() },
+    "docs/clients.md": { "names of clients": clientList(), "other clients": otherClients() },
   };
   return {
     ...Object.fromEntries(Object.entries(parts).map(([file, made]) => [file, withSections(read(file), made)])),

@@ -75,8 +75,8 @@ const window = {
 };
 
 test("docs/dev/turn-machine.md and the sources name each other", () => {
-  const rows = [...read("docs/dev/turn-machine.md").matchAll(/^- (`[\w/.-]+`(?:, `[\w/.-]+`)*): /gm)].flatMap(([, cell = ""]) =>
-    [...cell.matchAll(/`([\w/.-]+\/[\w.-]+)`/g)].map(([, file]) => `src/${file}`),
+  const rows = [...read("docs/dev/turn-machine.md").matchAll(/^- (`[\w/.-]+`(?:, `[\w/.-]+`)*): /gm)].flatMap(
+    ([, cell = ""]) => [...cell.matchAll(/`([\w/.-]+\/[\w.-]+)`/g)].map(([, file]) => `src/${file}`),
   );
   expect(rows.length).toBeGreaterThan(20);
   expect(rows.filter((file) => !existsSync(join(root, file)))).toEqual([]);

@@ -22,7 +22,8 @@ const causes: Readonly<Record<ErrorCode, string>> = {
   upstream_timeout: "The IDE, its server or its agent stayed silent for too long.",
   cancelled: "The client, the IDE, a newer request of the session, or the end of the grace time ended the turn.",
   degraded: "The disk is full, read-only or locked. Answers continue from memory.",
-  unavailable: "The gateway stops, restarts, or has too many open requests. The turn is not lost: send the same request again.",
+  unavailable:
+    "The gateway stops, restarts, or has too many open requests. The turn is not lost: send the same request again.",
   expired: "The answer's time (`--retention`) is over.",
   internal: "A bug in Millrace.",
 };
