@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { withSections } from "../test/clients/table.ts";
 import { clientList, otherClients } from "./docs/client-table.ts";
 import { commandTable, exitCodeTable } from "./docs/command-tables.ts";
-import { errorTable } from "./docs/error-table.ts";
+import { errorList } from "./docs/error-table.ts";
 import { manPage } from "./docs/man-page.ts";
 import { configSchema, settingsLists } from "./docs/settings.ts";
 
@@ -15,7 +15,7 @@ export async function generatedPages(): Promise<Readonly<Record<string, string>>
   const { version } = JSON.parse(read("package.json")) as { readonly version: string };
   const parts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "docs/reference.md": { commands: await commandTable(), "exit codes": exitCodeTable(), ...settingsLists() },
-    "docs/help.md": { errors: errorTable() },
+    "docs/help.md": { errors: errorList() },
     "docs/clients.md": { "names of clients": clientList(), "other clients": otherClients() },
   };
   return {

@@ -1,7 +1,7 @@
 import { defaultHints, type ErrorCode } from "../../src/base/errors.ts";
 import { exitCodeFor } from "../../src/cli/terminal/exit-codes.ts";
 import { encodeAnthropicError, encodeOpenAiError } from "../../src/gateway/dialects/errors.ts";
-import { table } from "./markdown.ts";
+import { list } from "./markdown.ts";
 
 /** Why each error happens, for a person who has just seen it. */
 const causes: Readonly<Record<ErrorCode, string>> = {
@@ -31,13 +31,13 @@ const causes: Readonly<Record<ErrorCode, string>> = {
 const codes = Object.keys(defaultHints) as readonly ErrorCode[]; // its type says so
 
 /** Every code: its status over HTTP, the exit code of a command, and why it happens. What to do is in the error itself. */
-export function errorTable(): string {
-  return table(["code", "HTTP", "exit", "what happened"], codes.map(cells));
+export function errorList(): string {
+  return list(codes.map(lineOf));
 }
 
-function cells(code: ErrorCode): readonly string[] {
+function lineOf(code: ErrorCode): readonly [name: string, meaning: string] {
   const error = { code, message: "", hint: "" };
   const [openAi, anthropic] = [encodeOpenAiError(error, "").status, encodeAnthropicError(error, "").status];
-  const status = openAi === anthropic ? `${openAi}` : `${openAi} (Anthropic: ${anthropic})`;
-  return [`\`${code}\``, status, `${exitCodeFor({ code, param: undefined })}`, causes[code]];
+  const status = openAi === anthropic ? `${openAi}` : `${openAi}, Anthropic ${anthropic}`;
+  return [`\`${code}\` (${status}; exit ${exitCodeFor({ code, param: undefined })})`, causes[code]];
 }

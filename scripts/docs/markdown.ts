@@ -7,19 +7,9 @@ export function anchorOf(heading: string): string {
     .replaceAll(" ", "-");
 }
 
-/** A list of names and what each means. */
+/** A list of names and what each means; a `<` outside of code is spelled so that it stays text. */
 export function list(rows: readonly (readonly [name: string, meaning: string])[]): string {
   return rows.map(([name, meaning]) => `- ${name}: ${spelled(meaning)}`).join("\n");
-}
-
-/** A table; in a cell a vertical line, a `<` outside of code and the end of a line are spelled so that they stay text. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const row = (cells: readonly string[]) => `| ${cells.map(cellOf).join(" | ")} |`;
-  return [row(head), `|${head.map(() => "---|").join("")}`, ...rows.map(row)].join("\n");
-}
-
-function cellOf(text: string): string {
-  return spelled(text.replaceAll("|", "\\|").replaceAll("\n", " "));
 }
 
 function spelled(text: string): string {

@@ -187,8 +187,8 @@ describe("the list of routes", () => {
   });
 });
 
-describe("the table of errors in docs/help.md", () => {
-  const rows = [...errorPage.matchAll(/^\| `([a-z_]+)` \| (\d+)(?: \(Anthropic: (\d+)\))? \|/gm)];
+describe("the list of errors in docs/help.md", () => {
+  const rows = [...errorPage.matchAll(/^- `([a-z_]+)` \((\d+)(?:, Anthropic (\d+))?; exit \d+\): /gm)];
   const codes = rows.map(([, code]) => code as ErrorCode); // a code that is none has no status, and fails below
 
   it("has every code", () => {
