@@ -10,7 +10,7 @@ const linked = [
   "docs/openapi.yaml",
   "docs/config.schema.json",
   "proto/aiserver/v1/chat.proto",
-  ...globSync("examples/**/*.mts", { cwd: root }).map((file) => file.replaceAll("\\", "/")),
+  ...globSync("examples/**/*.ts", { cwd: root }).map((file) => file.replaceAll("\\", "/")),
 ];
 
 /** The pages for contributors, as the folder has them. */

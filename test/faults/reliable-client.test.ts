@@ -144,7 +144,7 @@ test("the programs of examples/client run as they stand", async () => {
   const source = (module: string) => pathToFileURL(join(import.meta.dirname, "../../src/client", module)).href;
   const env = { ...process.env, GATEWAY_URL: served.url, GATEWAY_KEY: served.key, MODEL: model };
   const running = ["ask", "tool-and-restart", "browser", "look-on"].map(async (name) => {
-    const program = readFileSync(join(examples, `${name}.mts`), "utf8");
+    const program = readFileSync(join(examples, `${name}.ts`), "utf8");
     const cwd = newFolder();
     const linked = program
       .replace('"millrace/client/node"', JSON.stringify(source("node/index.ts")))
