@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { withSections } from "../test/clients/table.ts";
-import { clientTable, otherClients } from "./docs/client-table.ts";
+import { clientList, otherClients } from "./docs/client-table.ts";
 import { commandTable, exitCodeTable } from "./docs/command-tables.ts";
-import { errorTable } from "./docs/error-table.ts";
+import { errorList } from "./docs/error-table.ts";
 import { manPage } from "./docs/man-page.ts";
-import { configSchema, settingsTables } from "./docs/settings.ts";
+import { configSchema, settingsLists } from "./docs/settings.ts";
 
 const root = join(import.meta.dirname, "..");
 const read = (file: string) => readFileSync(join(root, file), "utf8");
@@ -14,9 +14,9 @@ const read = (file: string) => readFileSync(join(root, file), "utf8");
 export async function generatedPages(): Promise<Readonly<Record<string, string>>> {
   const { version } = JSON.parse(read("package.json")) as { readonly version: string };
   const parts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-    "docs/reference.md": { commands: await commandTable(), "exit codes": exitCodeTable(), ...settingsTables() },
-    "docs/help.md": { errors: errorTable() },
-    "docs/clients.md": { "names of clients": clientTable(), "other clients": otherClients() },
+    "docs/reference.md": { commands: await commandTable(), "exit codes": exitCodeTable(), ...settingsLists() },
+    "docs/help.md": { errors: errorList() },
+    "docs/clients.md": { "names of clients": clientList(), "other clients": otherClients() },
   };
   return {
     ...Object.fromEntries(Object.entries(parts).map(([file, made]) => [file, withSections(read(file), made)])),

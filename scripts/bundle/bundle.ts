@@ -36,7 +36,7 @@ const mainFields = ["module", "main"];
 
 /**
  * V8 keeps the text of what it loaded in memory as long as the process runs, with two bytes for each character as soon as one of
- * them is not in Latin 1. Source: docs/dev/performance.md, "Memory".
+ * them is not in Latin 1.
  */
 const lightText: OutputOptions = { charset: "ascii", comments: false };
 

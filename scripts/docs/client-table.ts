@@ -1,6 +1,6 @@
 import type { Client, Machine, Target } from "../../src/cli/clients/client.ts";
 import { clients } from "../../src/cli/clients/clients.ts";
-import { table } from "./markdown.ts";
+import { list } from "./markdown.ts";
 
 /** What the page shows in place of a real account's models. */
 const target: Target = {
@@ -15,9 +15,9 @@ const target: Target = {
 const place: Machine = { homeFolder: "~", env: {}, platform: "linux", ownFolder: "~/.millrace" };
 
 /** How each client is started and set up: the word for `run` and `setup`, what `setup` writes, and what is left to do. */
-export function clientTable(): string {
+export function clientList(): string {
   const named = clients.filter(({ name }) => name !== "generic");
-  return table(["client", "its name here", "`run`", "`setup` writes", "then"], named.map(cells));
+  return list(named.map(lineOf));
 }
 
 /** What `millrace setup generic` prints. */
@@ -26,10 +26,12 @@ export function otherClients(): string {
   return ["```", ...notes, "```"].join("\n");
 }
 
-function cells({ name, title, edits, launch, notes }: Client): readonly string[] {
+function lineOf({ name, title, edits, launch, notes }: Client): readonly [name: string, meaning: string] {
   const files = edits?.(target, place).map(({ file }) => `\`${file}\``) ?? [];
-  const [then = ""] = files.length === 0 ? ["`setup` prints what to enter."] : notes(target);
-  return [title, `\`${name}\``, launch === undefined ? "–" : "yes", files.join(", ") || "–", asCode(then)];
+  const [then = ""] = notes(target);
+  const written =
+    files.length === 0 ? "`setup` prints what to enter." : `\`setup\` writes ${files.join(", ")}. ${asCode(then)}`;
+  return [`${title}, \`${name}\``, launch === undefined ? `no \`run\`. ${written}` : written];
 }
 
 /** The command line at the end of a note, as code. */

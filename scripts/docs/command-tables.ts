@@ -1,24 +1,21 @@
 import { exitCodeMeanings } from "../../src/cli/terminal/exit-codes.ts";
 import { type HelpEntry, helpEntries } from "./help-entries.ts";
-import { table } from "./markdown.ts";
+import { list } from "./markdown.ts";
 
 /** Each command and what it does. `--help` and the manual page have options and subcommands. */
 export async function commandTable(): Promise<string> {
   const [program, ...commands] = await helpEntries();
   const options = program.options.map(([term]) => `\`${term}\``).join(", ");
   const listed = commands.filter(({ name }) => name.split(" ").length === 2);
-  const rows = listed.map((entry) => [`\`${usage(entry)}\``, entry.summary]);
-  return `${table(["command", "what it does"], rows)}\n\nOptions of every command: ${options}.`;
+  const rows = listed.map((entry): readonly [string, string] => [`\`${usage(entry)}\``, entry.summary]);
+  return `${list(rows)}\n\nOptions of every command: ${options}.`;
 }
 
 export function exitCodeTable(): string {
-  return table(
-    ["code", "meaning"],
-    exitCodeMeanings.map(([code, meaning]) => [`${code}`, meaning]),
-  );
+  return list(exitCodeMeanings.map(([code, meaning]) => [`${code}`, meaning]));
 }
 
-/** `millrace tail [turn]`, without the word for its options. */
+/** `tail [turn]`, without the word for its options. */
 function usage(entry: HelpEntry): string {
-  return entry.usage.replace(/ \[options\]| \[command\]/g, "");
+  return entry.usage.replaceAll(/^millrace | \[options\]| \[command\]/g, "");
 }

@@ -7,14 +7,12 @@ export function anchorOf(heading: string): string {
     .replaceAll(" ", "-");
 }
 
-/** A table; in a cell a vertical line, a `<` outside of code and the end of a line are spelled so that they stay text. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const row = (cells: readonly string[]) => `| ${cells.map(cellOf).join(" | ")} |`;
-  return [row(head), `|${head.map(() => "---|").join("")}`, ...rows.map(row)].join("\n");
+/** A list of names and what each means; a `<` outside of code is spelled so that it stays text. */
+export function list(rows: readonly (readonly [name: string, meaning: string])[]): string {
+  return rows.map(([name, meaning]) => `- ${name}: ${spelled(meaning)}`).join("\n");
 }
 
-function cellOf(text: string): string {
-  const spelled = text.replaceAll("|", "\\|").replaceAll("\n", " ");
-  const parts = spelled.split("`");
+function spelled(text: string): string {
+  const parts = text.split("`");
   return parts.map((part, index) => (index % 2 === 0 ? part.replaceAll("<", "&lt;") : part)).join("`");
 }

@@ -6,7 +6,12 @@ import { miniSearch } from "./search.ts";
 
 const root = join(import.meta.dirname, "../..");
 /** Files that pages link to and that are no pages. */
-const linked = ["docs/openapi.yaml", "docs/config.schema.json", "proto/aiserver/v1/chat.proto"];
+const linked = [
+  "docs/openapi.yaml",
+  "docs/config.schema.json",
+  "proto/aiserver/v1/chat.proto",
+  ...globSync("examples/**/*.ts", { cwd: root }).map((file) => file.replaceAll("\\", "/")),
+];
 
 /** The pages for contributors, as the folder has them. */
 const contributors = globSync("docs/dev/*.md", { cwd: root }).map((file) => file.replaceAll("\\", "/"));

@@ -25,9 +25,9 @@ test("each file that the sources make in Millrace's folder is removed by uninsta
   ]);
 });
 
-test("docs/reference.md has a row for each of them, and for nothing else", () => {
+test("docs/reference.md has a line for each of them, and for nothing else", () => {
   const page = readFileSync(join(import.meta.dirname, "../../docs/reference.md"), "utf8");
   const [, table = ""] = page.split("## Files");
-  const rows = [...table.matchAll(/^\| `([\w-]+)[^`]*` \|/gm)].map(([, name]) => name);
+  const rows = [...table.matchAll(/^- `([\w-]+)[^`]*`: /gm)].map(([, name]) => name);
   expect(new Set(rows)).toEqual(new Set(ownNames));
 });

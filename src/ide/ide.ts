@@ -114,7 +114,7 @@ export interface IdeFinder {
   /**
    * A client of this IDE's server; the same one as long as endpoint and API key are the same. Before it is handed out, the
    * listening socket must still belong to the process that was found, and that process to this user. Throws
-   * `ide_not_running` (and forgets the IDE) when that is no longer so. Source: docs/dev/discovery.md, "Before a credential is sent".
+   * `ide_not_running` (and forgets the IDE) when that is no longer so. Source: docs/dev/wire/processes.md, "Before a credential is sent".
    */
   connect(ide: Ide, signal: AbortSignal): Promise<LanguageServer>;
   close(): void;

@@ -24,19 +24,16 @@ function opensAfter(failed: FailedSeries): number {
   return (first.untilMs - failedAtMs) / 1000;
 }
 
-/** The table of docs/dev/turn-machine.md, row by row: failure, reached, and the wait after each prompt. */
+/** The list of docs/dev/turn-machine.md, line by line: failure, reached, and the wait after each prompt. */
 function documented(): readonly (readonly [string, AnswerReach, readonly number[]])[] {
   const page = readFileSync(new URL("../../docs/dev/turn-machine.md", import.meta.url), "utf8");
-  const table = page.split("## A request that failed")[1]?.split("\n## ")[0] ?? "";
-  const rows = table.split("\n").filter((line) => /^\| (?:`|every other code)/.test(line));
+  const part = page.split("## A request that failed")[1]?.split("\n## ")[0] ?? "";
+  const rows = part.split("\n").filter((line) => /^- (?:`|every other code)/.test(line));
   const named = new Set([...rows.join("\n").matchAll(/`([a-z_]+)`/g)].map(([, code = ""]) => code));
   const others = Object.keys(repeatRules).filter((code) => !named.has(code));
   return rows.flatMap((line) => {
-    const [codes = "", reached = "", ...waits] = line
-      .split("|")
-      .slice(1, -1)
-      .map((cell) => cell.trim());
-    const seconds = waits.map((wait) => (wait === "at once" ? 0 : Number.parseInt(wait, 10)));
+    const [, codes = "", reached = "", waits = ""] = /^- (.*); (nothing|a part) sent: (.*)$/.exec(line) ?? [];
+    const seconds = waits.split(", ").map((wait) => (wait === "at once" ? 0 : Number.parseInt(wait, 10)));
     const ofRow = codes.startsWith("`") ? [...codes.matchAll(/`([a-z_]+)`/g)].map(([, code = ""]) => code) : others;
     return ofRow.map((code) => [code, reached === "a part" ? "a_part" : "nothing", seconds] as const);
   });

@@ -138,13 +138,13 @@ test("an answer survives when its gateway and its client are killed, and costs o
   expect((await ide.report()).messages).toHaveLength(8);
 });
 
-test("the programs of docs/stream-protocol.md run as they stand", async () => {
+test("the programs of examples/client run as they stand", async () => {
   const { served, ide } = await world({ simulator: { turn: { agent: "once" } } });
-  const page = readFileSync(join(import.meta.dirname, "../../docs/stream-protocol.md"), "utf8");
+  const examples = join(import.meta.dirname, "../../examples/client");
   const source = (module: string) => pathToFileURL(join(import.meta.dirname, "../../src/client", module)).href;
   const env = { ...process.env, GATEWAY_URL: served.url, GATEWAY_KEY: served.key, MODEL: model };
-  const programs = [...page.matchAll(/```ts\n([\s\S]*?)```/g)];
-  const running = programs.map(async ([, program = ""]) => {
+  const running = ["ask", "tool-and-restart", "browser", "look-on"].map(async (name) => {
+    const program = readFileSync(join(examples, `${name}.ts`), "utf8");
     const cwd = newFolder();
     const linked = program
       .replace('"millrace/client/node"', JSON.stringify(source("node/index.ts")))

@@ -40,8 +40,6 @@ const memory = 0.1;
 /**
  * When the turns of this process poll. They share one timer: up to 16 turns wake up together, and more are spread over the time. With
  * more turns each polls less often; when wake-ups come late, because this process or the machine is busy, all of them do.
- *
- * Source: docs/dev/performance.md, "Pace".
  */
 export class PollPacer {
   readonly #clock: Clock;

@@ -17,7 +17,7 @@ const forSpeed = "--no-optimize-for-size";
 /**
  * Keeps the heap small. V8 on its own takes room for bursts and gives it back after minutes. The collector reads these two flags at
  * each decision, so they can change while the process runs. A burst of turns would cost a third more while the collector works for
- * size. Source: docs/dev/performance.md, "Memory".
+ * size.
  */
 export function keepHeapSmall(
   events: EventSource<Pick<TurnLifecycle, "turn_started">>,

@@ -16,18 +16,18 @@ export const continuityIdleMs = 600_000;
 /** Options that every command which runs a gateway has. */
 export const gatewayOptions = {
   port: integer(
-    "port to listen on; 0 picks any free one. If the default is in use, Millrace picks a free one and prints it, until a client is set up; a port that you set is never replaced",
+    "port to listen on, 0 for any free one. If the default is in use and no client is set up, Millrace takes a free one and prints it",
     "<port>",
     { min: 0, max: 65_535, initial: defaultPort },
     { env: "MILLRACE_PORT" },
   ),
   store: choice(
-    "where answers are stored: in a file, on a Redis server that several gateways share, or in memory only",
+    "where answers are stored: a file, a Redis server that gateways share, or memory",
     ["sqlite", "redis", "memory"],
     "sqlite",
     { env: "MILLRACE_STORE" },
   ),
-  redisUrl: redisAddress("address of the server for --store redis; put a password into the variable, not here", {
+  redisUrl: redisAddress("address for --store redis; put a password into the variable, not here", {
     env: "MILLRACE_REDIS_URL",
   }),
   grace: duration("how long an answer continues after its client disconnects", 120_000, {
@@ -36,7 +36,7 @@ export const gatewayOptions = {
     range: { min: 0, max: 7 * 86_400_000, words: "0 to 7d" },
   }),
   maxTurns: integer(
-    "how many turns may run at the same time in one IDE; the others wait in a queue, first come, first served; 0 is no limit",
+    "turns that one IDE answers at the same time; others wait in a queue; 0 is no limit",
     "<number>",
     { min: 0, max: 10_000, initial: undefined },
     { env: "MILLRACE_MAX_TURNS", defaultText: `no limit; ${sharedMost} while a key for others works` },
@@ -58,26 +58,26 @@ export const gatewayOptions = {
     max: 4_294_967_295,
     initial: undefined,
   }),
-  endpoint: text("use this language server and do not search for others", "<host:port>", {
+  endpoint: text("use this language server and search for no other", "<host:port>", {
     env: "MILLRACE_IDE_ENDPOINT",
   }),
   tokenFile: text("file with the CSRF token of that server; its API key may follow on a second line", "<file>", {
     env: "MILLRACE_IDE_TOKEN_FILE",
   }),
   backend: choice(
-    "how Millrace reaches the models: the IDE's agent program, Cascade, or raw chat; auto picks what the installed build supports",
+    "the way to the models: the IDE's agent program, Cascade, or raw chat; auto picks what the build supports",
     backendModes,
     "auto",
     { env: "MILLRACE_BACKEND" },
   ),
   tools: choice(
-    "how a client's tools reach an agent: native as tools of its own, prose as instructions to write calls; auto is native, unless this version of the agent did not take them before",
+    "how a client's tools reach an agent: as tools of its own, or as instructions to write calls; auto is native where this version of the agent takes them",
     toolWays,
     "auto",
     { env: "MILLRACE_TOOLS" },
   ),
   ideTools: choice(
-    "when the IDE's agent uses its own tools to look something up: read lets it, stop ends the turn with an error",
+    "when the IDE's agent looks something up with its own tools: let it, or end the turn with an error",
     ["read", "stop"],
     "read",
     { env: "MILLRACE_IDE_TOOLS" },

@@ -247,7 +247,7 @@ export function signedOutHere({
     return {
       code: "ide_not_running",
       what: `Millrace cannot see which programs run here, so it found no language server: ${unseen.why}.`,
-      todo: "Install the Devin CLI and run `devin auth login`, or set MILLRACE_IDE_ENDPOINT and MILLRACE_IDE_TOKEN_FILE (docs/dev/discovery.md).",
+      todo: "Install the Devin CLI and run `devin auth login`, or set MILLRACE_IDE_ENDPOINT and MILLRACE_IDE_TOKEN_FILE (docs/reference.md).",
     };
   }
   if (app !== undefined && !app.running && agents.length === 0) {

@@ -18,7 +18,7 @@ export const exitCodeMeanings: readonly (readonly [number, string])[] = [
   [exitCodes.ok, "done"],
   [
     exitCodes.negative,
-    "the answer is no (usage --min-remaining), there is nothing to show or to do, something stays (uninstall), or there are warnings (doctor)",
+    "no (usage --min-remaining), nothing to show or do, something stays (uninstall), or warnings (doctor)",
   ],
   [exitCodes.usage, "the command line or its input is wrong"],
   [exitCodes.unavailable, "no IDE, no gateway, or no answer from it"],

@@ -176,7 +176,7 @@ interface Failure {
 
 /**
  * A failed turn as a status. Once the conversation existed upstream, the prompt may have cost credits, so a header tells
- * the SDKs not to retry. Source: docs/dev/wire/clients.md, "HTTP and model lists".
+ * the SDKs not to retry. Source: test/requirements.ts.
  */
 function failedReply(
   c: GatewayContext,

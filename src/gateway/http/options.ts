@@ -123,7 +123,7 @@ export interface GatewayOptions {
 
 /** The limits of a gateway whose options name no others. */
 export const defaultLimits = {
-  /** Images inside requests make bodies large. Source: docs/dev/wire/clients.md, "HTTP and model lists". */
+  /** Images inside requests make bodies large. Source: test/requirements.ts. */
   maxBodyBytes: 64 * 1024 * 1024,
   /** Above the 400 answers at once that `bench load` measures. */
   mostOpen: 512,

@@ -84,7 +84,7 @@ export function callerHeaders(
 
 /**
  * Headers of every event stream: never cached, never compressed, never held back by a proxy.
- * Source: docs/dev/wire/clients.md, "HTTP and model lists".
+ * Source: test/requirements.ts.
  */
 export const sseHeaders: Readonly<Record<string, string>> = {
   "content-type": "text/event-stream; charset=utf-8",

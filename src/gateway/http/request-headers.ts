@@ -35,7 +35,7 @@ export function deploymentOf(pathname: string): string | undefined {
 
 /**
  * The path that a route is looked up by: root aliases and doubled `/v1` folded, `/v1/response` read as `/v1/responses`,
- * slashes at the end dropped, `/openai/…` (Groq) and `/openai/deployments/NAME/…` (Azure) read as what follows. Source: docs/dev/wire/clients.md, "HTTP and model lists".
+ * slashes at the end dropped, `/openai/…` (Groq) and `/openai/deployments/NAME/…` (Azure) read as what follows. Source: test/requirements.ts.
  */
 export function foldPath(pathname: string): string {
   let path = pathname.replace(/\/{2,}/g, "/").replace(/(.)\/+$/, "$1");

@@ -9,7 +9,7 @@ type Place = Pick<Route, "method" | "path"> & { readonly shape: RegExp };
 const instead = "Served are POST /v1/chat/completions, /v1/completions, /v1/responses, /v1/messages and /api/chat.";
 const history = "Send the whole history each time, or continue a stored response by `previous_response_id`.";
 
-/** APIs that clients look for and that are not here, by path, and what to use. Source: docs/dev/wire/clients.md, "HTTP and model lists". */
+/** APIs that clients look for and that are not here, by path, and what to use. Source: test/requirements.ts. */
 const unserved: readonly { readonly path: RegExp; readonly what: string; readonly hint: string }[] = [
   {
     path: /^\/(?:v1\/)?v1(?:beta|alpha)\d*(?:\/|$)|^\/v1\/models\/.+:(?:stream)?(?:generateContent|countTokens|embedContent)$/i,
@@ -70,7 +70,7 @@ export function unservedApi(path: string): Refusal | undefined {
 
 /**
  * Says why a request is not served, and what to do: another method, the API that is not here, or the route whose name is nearest.
- * Source: docs/dev/wire/clients.md, "HTTP and model lists".
+ * Source: test/requirements.ts.
  */
 export function refusalAt(c: Pick<GatewayContext, "method" | "path" | "header">, places: readonly Place[]): Refusal {
   const { method, path } = c;

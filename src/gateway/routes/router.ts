@@ -45,7 +45,7 @@ const served = routes.map((route) => {
   };
 });
 
-/** Whether a route answers without a key: its answer tells only that a gateway is here. Source: docs/dev/wire/clients.md, "HTTP and model lists". */
+/** Whether a route answers without a key: its answer tells only that a gateway is here. Source: test/requirements.ts. */
 export function isOpen(method: string, path: string): boolean {
   return openRoutes.has(`${method === "HEAD" ? "GET" : method} ${path}`);
 }

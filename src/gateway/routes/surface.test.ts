@@ -103,8 +103,12 @@ describe("the list of routes", () => {
     });
   });
 
-  it("is the guide's table of routes, but for the stream protocol and the dashboard's own", () => {
-    const rows = [...guide.matchAll(/^\| `([A-Z]+ \/\S*)` \|/gm)].map(([, route]) => String(route));
+  it("is the guide's list of routes, but for the stream protocol and the dashboard's own", () => {
+    const [, list = ""] = guide.split("## Routes");
+    const lines = list.split("\n\n", 2).join("\n").split("\n");
+    const rows = lines
+      .filter((line) => /^(?:- | {2})/.test(line) && !line.includes("/aiserver."))
+      .flatMap((line) => [...line.matchAll(/`((?:GET|POST|DELETE) \/[^`]*)`/g)].map(([, route]) => String(route)));
     expect(rows.sort()).toEqual(
       routes
         .filter(({ path }) => !path.startsWith("/dashboard/api/"))
@@ -184,8 +188,8 @@ describe("the list of routes", () => {
   });
 });
 
-describe("the table of errors in docs/help.md", () => {
-  const rows = [...errorPage.matchAll(/^\| `([a-z_]+)` \| (\d+)(?: \(Anthropic: (\d+)\))? \|/gm)];
+describe("the list of errors in docs/help.md", () => {
+  const rows = [...errorPage.matchAll(/^- `([a-z_]+)` \((\d+)(?:, Anthropic (\d+))?; exit \d+\): /gm)];
   const codes = rows.map(([, code]) => code as ErrorCode); // a code that is none has no status, and fails below
 
   it("has every code", () => {

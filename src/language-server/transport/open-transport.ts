@@ -36,7 +36,7 @@ export interface OpenTransport {
  * knows there are several protocols. Unary calls are ours, because Connect's cost several times as much; streams are Connect's,
  * over the same connections.
  *
- * Source: docs/dev/performance.md, "The hot call"; docs/dev/wire/language-server.md, "Connections".
+ * Source: docs/dev/wire/language-server.md, "Connections".
  */
 export function openTransport(endpoint: Endpoint, options: TransportOptions = {}): OpenTransport {
   const { checkHolder, stamp, interceptors = [], readMaxBytes = 64 * mebibyte, clock = systemClock } = options;

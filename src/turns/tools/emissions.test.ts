@@ -12,6 +12,25 @@ const mark = markOf({ messages: [] }, "t");
 const corpus = new URL("../../../test/corpus/tool-emissions/", import.meta.url);
 const tools = JSON.parse(readFileSync(new URL("tools.json", corpus), "utf8")) as readonly Tool[]; // our own file
 
+/**
+ * A model's answer and what has to come of it; `tools.json` holds the tools that are offered. Calls and texts stand in the order of the
+ * events; neighbouring texts are one. Arguments of a freeform tool are a JSON string. Each case is read whole, in pieces of one
+ * character, and cut once at every place.
+ *
+ *     #### what is special about this case
+ *     @tools bash read_file     only these are offered (otherwise all)
+ *     @choice required          or `named:bash`
+ *     @single                   one call an answer
+ *     @end length               the answer was cut off
+ *     <<<<
+ *     the answer, exactly; the last line break does not belong to it
+ *     >>>>
+ *     text "what the reader sees"
+ *     first_try bash {"command":"ls"}
+ *     repaired bash {"command":"ls"}
+ *     cut bash "arguments as far as they came"
+ *     problem a part of what the model is told when it is asked again
+ */
 interface Case {
   readonly name: string;
   readonly plan: AnswerPlan;

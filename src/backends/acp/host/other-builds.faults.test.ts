@@ -17,7 +17,11 @@ import { endHosts, lookAtHosts } from "./hosts.ts";
 
 /*
  * A host outlives its gateway, so after an update it is of the build before. The program of that build is a fixture; its number is
- * changed where a test needs a host that this build cannot read.
+ * changed where a test needs a host that this build cannot read. `version-<n>.js` is `main.ts` of the last build with that version of the
+ * wire. Before `wireVersion` in `wire.ts` is raised, add the host that is there now, and remove those below `oldestVersion`:
+ *
+ *     const host = await rolldown({ input: "src/backends/acp/host/main.ts", platform: "node", external: [/^node:/] });
+ *     await host.write({ file: "test/corpus/agent-hosts/version-<n>.js", format: "esm", minify: true, comments: false });
  */
 
 const built = readFileSync(join(import.meta.dirname, "../../../../test/corpus/agent-hosts/version-3.js"), "utf8");

@@ -23,7 +23,7 @@ export const codex: KnownAgent = {
 
 /**
  * Codex from 1.0 on asks a model for the title of a session without one. That request has its owner's permissions and the user's text,
- * and no setting of ours reaches it, so the session must get a title from us. Source: docs/dev/wire/acp-measured.md, "Titles".
+ * and no setting of ours reaches it, so the session must get a title from us. Source: docs/dev/wire/acp.md, "Titles".
  */
 export function actsForTitles({
   name,
@@ -37,7 +37,7 @@ export function actsForTitles({
   return !canTitle && /codex-acp/i.test(name ?? "") && version?.startsWith("0.") !== true;
 }
 
-/** What Codex offers its model, and what else of its owner acts on a prompt. All of it is off. Source: docs/dev/wire/acp-measured.md, "Tools of Codex". */
+/** What Codex offers its model, and what else of its owner acts on a prompt. All of it is off. Source: docs/dev/wire/acp.md, "Tools of Codex". */
 const features =
   "apps browser_use browser_use_external code_mode computer_use goals hooks image_generation in_app_browser memories multi_agent multi_agent_v2 plugins request_permissions_tool shell_tool standalone_web_search tool_suggest unified_exec view_image".split(
     " ",
@@ -45,7 +45,7 @@ const features =
 
 /**
  * The settings that Codex runs with. A tool of a server that its owner approved runs without a question in every mode, and servers can
- * only be disabled one by one, by their names; so can skills, by their files. Source: docs/dev/wire/acp-measured.md, "Tools of Codex".
+ * only be disabled one by one, by their names; so can skills, by their files. Source: docs/dev/wire/acp.md, "Tools of Codex".
  *
  * @throws MillraceError `invalid_request` where a configuration of its owner cannot be read.
  */

@@ -6,7 +6,7 @@ export type Variables = Readonly<Record<string, string>>;
 
 /**
  * An agent program whose own tools can be taken away, and how. A mode alone does not do it: where the owner allowed a tool, each of them but
- * Codex runs it in its `plan` mode too. Source: docs/dev/wire/acp-measured.md, "Modes and what they prevent".
+ * Codex runs it in its `plan` mode too. Source: docs/dev/wire/acp.md, "Modes and what they prevent".
  */
 export interface KnownAgent {
   /** In the name of the program, and in `agentInfo.name`. */
@@ -22,7 +22,7 @@ export interface KnownAgent {
   readonly servesSince?: string;
   /**
    * Its sessions in one folder share their MCP servers by name: the newest one's server gets the calls of all. So each session with the
-   * client's tools needs a folder of its own. Source: docs/dev/wire/acp-measured.md, "The server of a session".
+   * client's tools needs a folder of its own. Source: docs/dev/wire/acp.md, "The server of a session".
    */
   readonly sharesServers?: true;
   /** What its sessions leave on disk, where we can tell it from what is its owner's. */

@@ -12,7 +12,7 @@ export function isActing(kind: unknown): boolean {
 
 /**
  * Whether an agent's tool step (`title`, `name`, `kind` and `rawInput` of a `tool_call`) is a call of one of the client's tools: by its name, or else by its title. The whole title has to be a
- * name that agents give such a tool, because it may be words of the model (a command line). Source: docs/dev/wire/acp-measured.md, "Names".
+ * name that agents give such a tool, because it may be words of the model (a command line). Source: docs/dev/wire/acp.md, "Names".
  */
 export function isOwnTool(
   {

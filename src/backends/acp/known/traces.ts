@@ -13,7 +13,7 @@ const shortId = 8;
 
 /**
  * Removes what a closed session left on disk: files and folders that have its id in their names, and rows of databases that have it in a
- * column. Never throws. A session that may still be loaded again must not come here. Source: docs/dev/wire/acp-measured.md, "What a session leaves on disk".
+ * column. Never throws. A session that may still be loaded again must not come here. Source: docs/dev/wire/acp.md, "What a session leaves on disk".
  */
 export async function removeTraces(spec: AcpAgentSpec, traces: KnownAgent["traces"], id: string): Promise<void> {
   if (traces === undefined || !sessionId.test(id)) return;

@@ -11,7 +11,7 @@ import type { FromRelay, RelayedCall, ToRelay } from "./relay-wire.ts";
 /*
  * The relay: a stdio MCP server that an agent starts for one of its sessions. It passes the calls of the agent to the gateway and the
  * answers back, and holds a call for as long as it lives: a new gateway learns of the calls that wait. It loads no library,
- * because an agent starts one for every session. Source: docs/dev/wire/acp-measured.md.
+ * because an agent starts one for every session. Source: docs/dev/wire/acp.md.
  */
 
 type Message = Readonly<Record<string, unknown>>;

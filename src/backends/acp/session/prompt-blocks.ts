@@ -11,7 +11,7 @@ export function rulesOf({ instructions, mark }: Prompt): string {
 
 /**
  * Agents look for commands of theirs where a prompt begins. So a block of ours is the first one of every prompt, and no text of a client
- * ever is. Source: docs/dev/wire/acp-measured.md, "Commands and mentions".
+ * ever is. Source: docs/dev/wire/acp.md, "Commands and mentions".
  */
 export const opening = "This is a request of a program. It is in the blocks after this one.";
 

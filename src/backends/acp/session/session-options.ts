@@ -3,7 +3,7 @@ import type { AcpModel, SessionOffer } from "../wire/session-offer.ts";
 
 /**
  * The modes in which an agent does not write without asking, the most restrictive first. They are whole names: in a longer one
- * ("plan and execute", "don't ask") another word may say that the agent acts. Source: docs/dev/wire/acp-measured.md, "Modes and what they
+ * ("plan and execute", "don't ask") another word may say that the agent acts. Source: docs/dev/wire/acp.md, "Modes and what they
  * prevent".
  */
 const restrictive = ["ask", "read only", "workspace read only", "readonly", "chat", "plan"];

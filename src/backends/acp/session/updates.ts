@@ -34,7 +34,7 @@ function isLook(tool: Tool): tool is Tool & { readonly kind: string } {
 /** A question to the agent's own user. There is none here, so the agent would wait for ever. */
 const asksUser = /\bask[_ ](?:the[_ ])?user/i;
 
-/** Agents that shorten a long conversation show it as a step. Source: docs/dev/wire/acp-measured.md, "Notices". */
+/** Agents that shorten a long conversation show it as a step. Source: docs/dev/wire/acp.md, "Notices". */
 function isCompaction({ kind, title }: Tool): boolean {
   return kind === "think" && title === "Compact conversation";
 }
@@ -50,10 +50,10 @@ interface Tool {
   isOurs: boolean;
 }
 
-/** Lines that an agent writes about itself where the answer belongs, each alone in its chunk and without any mark. Source: docs/dev/wire/acp-measured.md, "Notices". */
+/** Lines that an agent writes about itself where the answer belongs, each alone in its chunk and without any mark. Source: docs/dev/wire/acp.md, "Notices". */
 const notices = [/^(?:Warning: )?Model metadata for `[^`\n]+` not found\. [^\n]*$/, /^\[MODE_UPDATE\] [\w-]+$/];
 
-/** Claude marks what its program says in place of its model. Source: docs/dev/wire/acp-measured.md, "Notices". */
+/** Claude marks what its program says in place of its model. Source: docs/dev/wire/acp.md, "Notices". */
 function isMarkedNotice(meta: unknown): boolean {
   const own = isObject(meta) ? meta["claudeCode"] : undefined;
   return isObject(own) && (own["kind"] === "informational" || own["kind"] === "mcpServerStatus");
@@ -152,7 +152,7 @@ export class UpdateReader {
 
   /**
    * Whether these updates say themselves that the answer ended: Devin by a notification, Qwen Code by the token counts of its last
-   * message. Text alone is no sign: agents store the half of an answer that breaks off. Source: docs/dev/wire/acp-measured.md, "After a crash".
+   * message. Text alone is no sign: agents store the half of an answer that breaks off. Source: docs/dev/wire/acp.md, "After a crash".
    */
   get hasEnd(): boolean {
     return this.stopped !== undefined || (this.#isCounted && this.#text !== "" && !this.#afterTool);

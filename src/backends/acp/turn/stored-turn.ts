@@ -40,7 +40,7 @@ const lockedPollMs = 1_000;
 /**
  * Opens the session of a begun turn again and finds out what happened to the prompt. A prompt counts as accepted when its user message
  * is in the session. Throws if this cannot be determined or if the session is lost: then nothing is sent. Source:
- * docs/dev/wire/acp-measured.md, "After a crash".
+ * docs/dev/wire/acp.md, "After a crash".
  */
 export async function findStoredTurn(turn: AcpRun, begun: SentPrompt): Promise<SessionState> {
   const { parts, prompt, held, signal } = turn;

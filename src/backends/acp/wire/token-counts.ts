@@ -23,7 +23,7 @@ const names = {
 
 /**
  * Token counts in an object, or in an object one level below it, as `_meta` holds them. Undefined when there are none, or
- * none above zero: OpenCode answers a cancelled prompt with zeros. Source: docs/dev/wire/acp-measured.md.
+ * none above zero: OpenCode answers a cancelled prompt with zeros. Source: docs/dev/wire/acp.md.
  */
 export function tokensIn(value: unknown): TokenCounts | undefined {
   if (!isObject(value)) return undefined;

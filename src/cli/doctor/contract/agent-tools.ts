@@ -19,7 +19,7 @@ const limitMs = 300_000;
 /** What an agent did with a tool of its client, in a loop of five calls. */
 type ToolsObservation = Awaited<ReturnType<typeof useTools>>;
 
-const server = "acp-measured.md, The server of a session";
+const server = "acp.md, The server of a session";
 
 const unsettled = { source: server, certainty: "not settled" } as const;
 
