@@ -49,7 +49,9 @@ test.skipIf(!mayMount)("a full disk loses no answer, is reported, and is used ag
 
   expect(await degradedGauge(first)).toBe(1);
   const told = async (...words: readonly string[]) => (await millrace(words, { home, env })).stdout;
-  expect(await told("status")).toMatch(/^store {8}New answers are in memory only\. The log's file has no room left\. Free disk space/m);
+  expect(await told("status")).toMatch(
+    /^store {8}New answers are in memory only\. The log's file has no room left\. Free disk space/m,
+  );
   expect(JSON.parse(await told("status", "--json"))).toMatchObject({
     gateway: { store_problem: { what: "The log's file has no room left." } },
   });

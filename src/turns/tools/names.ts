@@ -52,7 +52,10 @@ export function mapToolNames(tools: readonly Tool[]): ToolNames {
 
 function plainForm(name: string): string {
   if (plainName.test(name)) return name;
-  const plain = name.slice(0, 1_000).replace(/[^A-Za-z0-9_.:/-]+/g, "_").slice(0, 120); // a name may have megabytes
+  const plain = name
+    .slice(0, 1_000)
+    .replace(/[^A-Za-z0-9_.:/-]+/g, "_")
+    .slice(0, 120); // a name may have megabytes
   return plain === "" || plain === "_" ? "tool" : plain;
 }
 

@@ -81,9 +81,7 @@ export const steps: readonly Step[] = [
     name: "picture",
     does: "say",
     prompt: ({ read }, { work }) =>
-      read === undefined
-        ? "[[sim: reset]] What is in this picture?"
-        : script(read(`${work}/picture.png`)),
+      read === undefined ? "[[sim: reset]] What is in this picture?" : script(read(`${work}/picture.png`)),
     answer: [],
     prompts: 1,
     withPicture: true,
