@@ -625,7 +625,7 @@ export const mended: readonly Proof[] = [
       ],
       [
         "test/faults/fault-matrix.test.ts",
-        "a client that pauses before it repeats a 5xx reads at once that its prompt did not arrive",
+        "a program without a name, after %s, reads the reason within seconds and costs one prompt",
       ],
       ["test/clients/failures/failure.ts", "no IDE"],
     ],

@@ -22,7 +22,7 @@ const apis: readonly Api[] = [
   {
     path: "/v1/chat/completions",
     dialect: openAiChat,
-    leftOut: /^(?:temperature|store|file)$|\.(?:refusal|__copilotMessageSource)$/,
+    leftOut: /^(?:temperature|store|file)$|\.(?:refusal|__copilotMessageSource|strict)$/,
   },
   {
     path: "/v1/responses",

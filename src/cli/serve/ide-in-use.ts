@@ -26,7 +26,7 @@ export function ideInUse({ variant, product, standIn, stateFile, codeiumFolder, 
     product,
     standIn: standIn === true,
     place: JSON.stringify([variant, standIn === true, stateFile ?? codeiumFolder ?? null]),
-    account: key === "" ? "" : createHash("sha256").update(`millrace account key ${key}`).digest("base64url"),
+    account: key === "" ? "" : createHash("sha256").update(`the account of ${key}`).digest("base64url"),
   };
 }
 

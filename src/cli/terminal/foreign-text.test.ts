@@ -83,6 +83,7 @@ it("nothing under src/cli prints but the output, the first line of the program, 
   expect(files.toSorted()).toEqual([
     "bin.ts", // hands both streams over, and prints a status line that statusline-fast.ts has read through `visible`
     "gateway-process/gateway-log.ts", // through `visible`
+    "terminal/ask-yes.ts", // the line break that a question is left with
     "terminal/output.ts",
   ]);
 });

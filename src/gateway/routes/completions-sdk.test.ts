@@ -1,4 +1,4 @@
-import Anthropic, { NotFoundError } from "@anthropic-ai/sdk";
+import Anthropic, { NotFoundError as AnthropicNotFoundError } from "@anthropic-ai/sdk";
 import { NotFoundError } from "openai";
 import { expect, it } from "vitest";
 import { fakeGateway, fakeKey } from "../gateway.fake.ts";
@@ -90,7 +90,7 @@ it("the SDKs raise their own class for what is not served, in their API's form",
       () => undefined,
       (refused: unknown) => refused,
     );
-    expect(error).toBeInstanceOf(NotFoundError);
+    expect(error).toBeInstanceOf(AnthropicNotFoundError);
     expect(error).toMatchObject({ error: { type: "error", error: { type: "invalid_request_error" } } });
   }
 });
