@@ -29,11 +29,15 @@ const values = {
   "a command": '{"id":"/init !`x` @~/x"}',
 };
 const tool: LoopTool = { name: "t", parameters: { type: "object", properties: { id: {} } } };
+const strict: LoopTool = {
+  name: "t",
+  parameters: { type: "object", properties: { file_path: { type: "string" } }, required: ["file_path"] },
+};
 
 describe.each([
-  { backend: "the language server", model: "claude-sonnet-4.6", simulator: {} },
+  { backend: "the language server", model: "claude-sonnet-4.6", simulator: { plan: { unlimited: true } } },
   { backend: "an agent", model: "swe-2:high", simulator: { profile: "devin-3", plan: { drain: 0 } } },
-] as const)("over $backend", ({ model, simulator }) => {
+] as const)("over $backend", ({ backend, model, simulator }) => {
   let ide: Simulator;
   let served: GatewayProcess;
   beforeAll(async () => {
@@ -50,7 +54,7 @@ describe.each([
     ...more,
   });
 
-  describe.each(carriers)("through $name", ({ ask, takesHistory }) => {
+  describe.each(carriers)("through $name", ({ ask, takesHistory, refers }) => {
     it.each(exact)("a text arrives exact: %j", async (text) => {
       const hidden = Buffer.from(text).toString("base64");
       const answer = await ask(served, asked(`x [[sim: hidden-text="${hidden}"]]`));
@@ -74,6 +78,52 @@ describe.each([
         expect(text).toContain(args);
       },
     );
+
+    it.runIf(takesHistory)("what nobody knows is left out of a history, and named", async () => {
+      const said = [{ odd: "FIRST" }, { assistant: "SECOND" }, { user: "echo-prompt" }];
+      const { text, isWhole, raw, leftOut } = await ask(served, asked("", { said }));
+      expect({ raw, isWhole }).toMatchObject({ isWhole: true });
+      for (const kept of ["FIRST", "SECOND"]) expect(text).toContain(kept);
+      if (leftOut !== undefined) expect(leftOut).toMatch(/(?:message of critic|ghost_snapshot), hologram/);
+    });
+
+    it.runIf(takesHistory)("a PDF is a note in a history, and refused by name in the newest message", async () => {
+      const said = [{ pdf: "FIRST" }, { assistant: "SECOND" }, { user: "echo-prompt" }];
+      const { text, isWhole, raw } = await ask(served, asked("", { said }));
+      expect({ raw, isWhole }).toMatchObject({ isWhole: true });
+      expect(text).toContain("a PDF that this gateway cannot read");
+      const refused = await ask(served, asked("", { said: [{ pdf: "echo-prompt" }] }));
+      expect(refused.isWhole).toBe(false);
+      expect(refused.raw).toContain("PDFs cannot be read here");
+    });
+
+    it.runIf(takesHistory)("a hosted tool is left out beside an own one, and refused alone", async () => {
+      const answer = await ask(served, asked('[[agent\ncall t {"id":1}\nsay ok\n]] go', { tool, hosted: true }));
+      expect(answer).toMatchObject({ calls: ['{"id":1}'], isWhole: true });
+      if (answer.leftOut !== undefined) expect(answer.leftOut).toMatch(/web_search/);
+      const refused = await ask(served, asked("echo-prompt", { hosted: true }));
+      expect(refused.isWhole).toBe(false);
+      expect(refused.raw).toMatch(/web_search[_0-9]*`? is a hosted tool/);
+    });
+
+    // an agent has its tools from us, and its model is told at once what is wrong
+    it.runIf(backend === "the language server")("a call that stays wrong goes out once, for the client's tool to answer", async () => {
+      const question = "[[agent\nspoil-always wrong-type t\n---\nsay end\n]] go";
+      const { calls, isWhole, raw } = await ask(served, asked(question, { tool: strict }));
+      expect({ raw, isWhole }).toMatchObject({ isWhole: true });
+      expect(calls).toEqual([expect.stringMatching(/file_path/)]);
+    });
+
+    it.runIf(refers)("an answer can be named by its id; an unknown one is refused by name", async () => {
+      const first = await ask(served, asked("echo: ANSWERED"));
+      const [, id = ""] = /"id":"(msg_[0-9a-z]{26}_\d+)"/.exec(first.raw) ?? [];
+      const said = (reference: string) => [{ user: "x" }, { reference }, { user: "echo-prompt" }];
+      const second = await ask(served, asked("", { said: said(id) }));
+      expect(second).toMatchObject({ text: expect.stringContaining("ANSWERED"), isWhole: true });
+      const refused = await ask(served, asked("", { said: said("msg_unknown") }));
+      expect(refused.isWhole).toBe(false);
+      expect(refused.raw).toContain("There is no item `msg_unknown`");
+    });
 
     it("half an answer never passes as a whole one", async () => {
       const answer = await ask(served, asked("count to 20 [[sim: error=internal error-after=20]]"));

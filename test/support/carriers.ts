@@ -14,12 +14,20 @@ export type Said =
   | { readonly assistant: string }
   /** A call; `args` is JSON. */
   | { readonly call: string; readonly args: string }
-  | { readonly result: string };
+  | { readonly result: string }
+  /** A message of the user with a part that no gateway knows, and before it a message that none knows. */
+  | { readonly odd: string }
+  /** A message of the user that brings a PDF. */
+  | { readonly pdf: string }
+  /** An earlier answer by the id under which this gateway gave it out. */
+  | { readonly reference: string };
 
 export interface CarriedQuestion {
   readonly model: string;
   readonly said: readonly Said[];
   readonly tool?: LoopTool;
+  /** A tool that only the API's vendor could run is offered too. */
+  readonly hosted?: true;
 }
 
 /** What a client gets, read as its SDK reads it. */
@@ -31,6 +39,8 @@ export interface CarriedAnswer {
   readonly calls: readonly string[];
   /** Whether the client takes the answer for a whole one. */
   readonly isWhole: boolean;
+  /** What the answer's headers say was left out of the request: over HTTP alone. */
+  readonly leftOut?: string;
 }
 
 /** One way in which a client asks. */
@@ -38,6 +48,8 @@ export interface Carrier {
   readonly name: string;
   /** The stream protocol's own history has no calls: they are in the stream. */
   readonly takesHistory: boolean;
+  /** Its answers have ids by which a later request can name them. */
+  readonly refers?: true;
   readonly ask: (target: Target, question: CarriedQuestion) => Promise<CarriedAnswer>;
 }
 
@@ -48,55 +60,89 @@ type Read = (raw: string) => Omit<CarriedAnswer, "raw">;
 const callId = "call_1";
 const chatTool = ({ name, parameters }: LoopTool) => ({ type: "function", function: { name, parameters } });
 
-const chatBody: Body = ({ model, said, tool }) => ({
+const pdf = `data:application/pdf;base64,${Buffer.from("%PDF-1.4\n%%EOF").toString("base64")}`;
+const odd = { type: "hologram", hologram: {} };
+
+/** The tools of a body, where there are any. */
+const offered = (own: object | undefined, hosted: object | undefined) => {
+  const tools = [own, hosted].filter((tool) => tool !== undefined);
+  return tools.length === 0 ? {} : { tools };
+};
+
+/** A history as Chat Completions have it; `result` and `call` are what Ollama writes otherwise. */
+const chatMessages = (
+  said: CarriedQuestion["said"],
+  { call, result }: { readonly call: (name: string, args: string) => object; readonly result: object },
+) =>
+  said.flatMap<object>((each) => {
+    if ("user" in each) return [{ role: "user", content: each.user }];
+    if ("assistant" in each) return [{ role: "assistant", content: each.assistant }];
+    if ("result" in each) return [{ role: "tool", ...result, content: each.result }];
+    if ("call" in each) return [{ role: "assistant", content: "", tool_calls: [call(each.call, each.args)] }];
+    if ("reference" in each) throw new Error("this API has no references");
+    const part = "odd" in each ? odd : { type: "file", file: { filename: "a.pdf", file_data: pdf } };
+    const text = "odd" in each ? each.odd : each.pdf;
+    const before = "odd" in each ? [{ role: "critic", content: "x" }] : [];
+    return [...before, { role: "user", content: [{ type: "text", text }, part] }];
+  });
+
+const chatBody: Body = ({ model, said, tool, hosted }) => ({
   model,
-  messages: said.map((each) => {
-    if ("user" in each) return { role: "user", content: each.user };
-    if ("assistant" in each) return { role: "assistant", content: each.assistant };
-    if ("result" in each) return { role: "tool", tool_call_id: callId, content: each.result };
-    const call = { id: callId, type: "function", function: { name: each.call, arguments: each.args } };
-    return { role: "assistant", content: null, tool_calls: [call] };
+  messages: chatMessages(said, {
+    call: (name, args) => ({ id: callId, type: "function", function: { name, arguments: args } }),
+    result: { tool_call_id: callId },
   }),
-  ...(tool === undefined ? {} : { tools: [chatTool(tool)] }),
+  ...offered(tool && chatTool(tool), hosted && { type: "web_search" }),
 });
 
-const ollamaBody: Body = ({ model, said, tool }) => ({
+const ollamaBody: Body = ({ model, said, tool, hosted }) => ({
   model,
-  messages: said.map((each) => {
-    if ("user" in each) return { role: "user", content: each.user };
-    if ("assistant" in each) return { role: "assistant", content: each.assistant };
-    if ("result" in each) return { role: "tool", tool_name: "t", content: each.result };
-    const call = { function: { name: each.call, arguments: parseJson(each.args) } };
-    return { role: "assistant", content: "", tool_calls: [call] };
+  messages: chatMessages(said, {
+    call: (name, args) => ({ function: { name, arguments: parseJson(args) } }),
+    result: { tool_name: "t" },
   }),
-  ...(tool === undefined ? {} : { tools: [chatTool(tool)] }),
+  ...offered(tool && chatTool(tool), hosted && { type: "web_search" }),
 });
 
-const responsesBody: Body = ({ model, said, tool }) => ({
+const responsesBody: Body = ({ model, said, tool, hosted }) => ({
   model,
-  input: said.map((each) => {
-    if ("user" in each) return { role: "user", content: each.user };
-    if ("assistant" in each) return { role: "assistant", content: each.assistant };
-    if ("result" in each) return { type: "function_call_output", call_id: callId, output: each.result };
-    return { type: "function_call", call_id: callId, name: each.call, arguments: each.args };
+  input: said.flatMap<object>((each) => {
+    if ("user" in each) return [{ role: "user", content: each.user }];
+    if ("assistant" in each) return [{ role: "assistant", content: each.assistant }];
+    if ("result" in each) return [{ type: "function_call_output", call_id: callId, output: each.result }];
+    if ("call" in each) return [{ type: "function_call", call_id: callId, name: each.call, arguments: each.args }];
+    if ("reference" in each) return [{ type: "item_reference", id: each.reference }];
+    const part = "odd" in each ? odd : { type: "input_file", filename: "a.pdf", file_data: pdf };
+    const text = "odd" in each ? each.odd : each.pdf;
+    const before = "odd" in each ? [{ type: "ghost_snapshot" }] : [];
+    return [...before, { role: "user", content: [{ type: "input_text", text }, part] }];
   }),
-  ...(tool === undefined ? {} : { tools: [{ type: "function", ...tool }] }),
+  ...offered(tool && { type: "function", ...tool }, hosted && { type: "web_search" }),
 });
 
-const messagesBody: Body = ({ model, said, tool }) => ({
+const messagesBody: Body = ({ model, said, tool, hosted }) => ({
   model,
   max_tokens: 4_000,
-  messages: said.map((each) => {
-    if ("user" in each) return { role: "user", content: each.user };
-    if ("assistant" in each) return { role: "assistant", content: each.assistant };
+  messages: said.flatMap<object>((each) => {
+    if ("user" in each) return [{ role: "user", content: each.user }];
+    if ("assistant" in each) return [{ role: "assistant", content: each.assistant }];
     if ("result" in each)
-      return { role: "user", content: [{ type: "tool_result", tool_use_id: callId, content: each.result }] };
-    return {
-      role: "assistant",
-      content: [{ type: "tool_use", id: callId, name: each.call, input: parseJson(each.args) }],
-    };
+      return [{ role: "user", content: [{ type: "tool_result", tool_use_id: callId, content: each.result }] }];
+    if ("call" in each) {
+      const call = { type: "tool_use", id: callId, name: each.call, input: parseJson(each.args) };
+      return [{ role: "assistant", content: [call] }];
+    }
+    if ("reference" in each) throw new Error("this API has no references");
+    const [, data] = pdf.split(",");
+    const document = { type: "document", source: { type: "base64", media_type: "application/pdf", data } };
+    const text = "odd" in each ? each.odd : each.pdf;
+    const before = "odd" in each ? [{ role: "critic", content: "x" }] : [];
+    return [...before, { role: "user", content: [{ type: "text", text }, "odd" in each ? odd : document] }];
   }),
-  ...(tool === undefined ? {} : { tools: [{ name: tool.name, input_schema: tool.parameters }] }),
+  ...offered(
+    tool && { name: tool.name, input_schema: tool.parameters },
+    hosted && { type: "web_search_20250305", name: "web_search" },
+  ),
 });
 
 /** Every value with this name, at any depth, in order. */
@@ -176,6 +222,7 @@ function overHttp(name: string, path: string, stream: boolean, bodyOf: Body, rea
   return {
     name,
     takesHistory: true,
+    ...(bodyOf === responsesBody ? { refers: true } : {}),
     async ask({ url, key }, question) {
       const response = await fetch(url + path, {
         method: "POST",
@@ -186,7 +233,9 @@ function overHttp(name: string, path: string, stream: boolean, bodyOf: Body, rea
       const { raw, isCut } = await readAll(response);
       if (!response.ok) return { raw, text: "", calls: [], isWhole: false };
       const answer = read(raw);
-      return { raw, ...answer, isWhole: answer.isWhole && !isCut };
+      const { headers } = response;
+      const leftOut = headers.get("x-millrace-left-out") ?? headers.get("x-millrace-ignored-tools") ?? "";
+      return { raw, ...answer, isWhole: answer.isWhole && !isCut, leftOut };
     },
   };
 }
@@ -206,6 +255,7 @@ async function readAll({ body }: Response): Promise<{ readonly raw: string; read
 const socket: Carrier = {
   name: "Responses, a WebSocket",
   takesHistory: true,
+  refers: true,
   async ask({ url, key }, question) {
     const client = new WebSocket(`${url.replace("http", "ws")}/v1/responses`, {
       headers: { authorization: `Bearer ${key}` },
