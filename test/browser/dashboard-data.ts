@@ -51,6 +51,20 @@ export const someModels = [
   fakeModelOf("gpt-6-pro", { vendor: "openai", disabledReason: "Your plan does not include this model.", isNew: true }),
 ];
 
+const vendors = ["openai", "anthropic", "google", "cognition", "a vendor with a long name"] as const;
+
+/** Models with names as long as real ones, of several vendors and prices. */
+export function manyModels(count: number) {
+  return Array.from({ length: count }, (_, at) =>
+    fakeModelOf(`family-${Math.floor(at / 4)}-preview-2026-11:${["low", "medium", "high", "max"][at % 4]}`, {
+      vendor: vendors[at % vendors.length] ?? "openai",
+      family: `family-${Math.floor(at / 4)}-preview-2026-11`,
+      effort: ["low", "medium", "high", "max"][at % 4],
+      creditMultiplier: at % 7,
+    }),
+  );
+}
+
 /** What doctor says where an IDE can be used, with something to do about another. */
 export function someIdes(nowMs: number): IdeVerdicts {
   return {

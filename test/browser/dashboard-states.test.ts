@@ -193,6 +193,21 @@ const states: readonly State[] = [
     shows: /You have not agreed yet/,
   },
   {
+    name: "many-turns-and-a-plan-nearly-used-up",
+    part: { pastTurns: 300, everyMs: 60_000, usedPercent: 97 },
+    enter: (page) => page.getByText("1–25 of 300").waitFor(),
+    shows: /97 %/,
+  },
+  {
+    name: "hundreds-of-models",
+    part: { moreModels: 380 },
+    async enter(page) {
+      await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: "Models" }).click();
+      await page.getByText("family-0-preview-2026-11").first().waitFor();
+    },
+    shows: /family-94-preview-2026-11/,
+  },
+  {
     name: "first-run",
     part: { plan: new MillraceError("ide_not_running", "No IDE with a language server runs."), pastTurns: 0 },
     enter: (page) => page.getByText("No limits yet").waitFor(),

@@ -21,7 +21,15 @@ import type { UsageLifecycle } from "../../src/usage/lifecycle.ts";
 import { openMeter } from "../../src/usage/meter.ts";
 import type { PlanAnswer } from "../../src/usage/plan-answer.ts";
 import { openUsageRecorder } from "../../src/usage/usage-recorder.ts";
-import { antigravityNow, pastReadings, planNow, someIdes, someModels, withoutUsableIde } from "./dashboard-data.ts";
+import {
+  antigravityNow,
+  manyModels,
+  pastReadings,
+  planNow,
+  someIdes,
+  someModels,
+  withoutUsableIde,
+} from "./dashboard-data.ts";
 
 const key = "mr-browser-test-key-0123456789";
 
@@ -68,6 +76,10 @@ export async function dashboardWorld(options: {
   readonly signedOut?: boolean;
   /** Whether nothing of the first IDE's plan was used. */
   readonly unused?: true;
+  /** How much of the first IDE's plan is used, percent; else some of it. */
+  readonly usedPercent?: number;
+  /** Models beside those of `someModels`, which stand for an account with hundreds. */
+  readonly moreModels?: number;
   /** Whether the first IDE is a stand-in. */
   readonly standIn?: true;
   /** Whether nobody has agreed yet that prompts go to the IDE. */
@@ -103,7 +115,10 @@ export async function dashboardWorld(options: {
       ide: "windsurf",
       build: "2.3.15",
       ...(options.standIn === true ? { standIn: true } : {}),
-      userStatus: planNow(now, { daily: 38 * share, weekly: 61 * share }),
+      userStatus: planNow(now, {
+        daily: options.usedPercent ?? 38 * share,
+        weekly: options.usedPercent ?? 61 * share,
+      }),
     },
     {
       type: "antigravity",
@@ -130,7 +145,7 @@ export async function dashboardWorld(options: {
     openGateway({
       turns: turns.turns,
       events,
-      models: new FakeModels(someModels),
+      models: new FakeModels([...someModels, ...manyModels(options.moreModels ?? 0)]),
       issuedKeys: () => options.keys ?? [],
       ...(options.needsConsent === true ? { consents } : {}),
       pauseState: () => (pausedSince === null ? null : { since: pausedSince }),
