@@ -17,6 +17,7 @@ const nobody = "turn_00000000000000000000000000";
 /** One row a route: a route without its row fails the tests of this folder. */
 const rows: Readonly<Record<string, Row>> = {
   "POST /v1/chat/completions": { body: { model, messages }, status: 200 },
+  "POST /v1/completions": { body: { model, prompt: "echo: x" }, status: 200 },
   "POST /v1/responses": { body: { model, input: "hello" }, status: 200 },
   "POST /v1/responses/compact": { body: { model, input: "hello" }, status: 200 },
   "POST /v1/responses/input_tokens": { body: { model, input: "hello" }, status: 200 },

@@ -107,12 +107,15 @@ describe.each([
     });
 
     // an agent has its tools from us, and its model is told at once what is wrong
-    it.runIf(backend === "the language server")("a call that stays wrong goes out once, for the client's tool to answer", async () => {
-      const question = "[[agent\nspoil-always wrong-type t\n---\nsay end\n]] go";
-      const { calls, isWhole, raw } = await ask(served, asked(question, { tool: strict }));
-      expect({ raw, isWhole }).toMatchObject({ isWhole: true });
-      expect(calls).toEqual([expect.stringMatching(/file_path/)]);
-    });
+    it.runIf(backend === "the language server")(
+      "a call that stays wrong goes out once, for the client's tool to answer",
+      async () => {
+        const question = "[[agent\nspoil-always wrong-type t\n---\nsay end\n]] go";
+        const { calls, isWhole, raw } = await ask(served, asked(question, { tool: strict }));
+        expect({ raw, isWhole }).toMatchObject({ isWhole: true });
+        expect(calls).toEqual([expect.stringMatching(/file_path/)]);
+      },
+    );
 
     it.runIf(refers)("an answer can be named by its id; an unknown one is refused by name", async () => {
       const first = await ask(served, asked("echo: ANSWERED"));

@@ -92,11 +92,14 @@ describe.each(backends)("over %s", (backend) => {
     );
   }
 
-  test.each(failures)("each SDK raises its class for $name", async ({ raises, raisesOfAnthropic = raises, status, ...failure }) => {
-    const classes = { ollama: String(status), anthropic: raisesOfAnthropic, openai: raises };
-    const expected = Object.keys(ways).map((way) => [way, classes[way.split(",")[0] as keyof typeof classes]]);
-    expect(await raisedByAll(failure)).toEqual(expected);
-  });
+  test.each(failures)(
+    "each SDK raises its class for $name",
+    async ({ raises, raisesOfAnthropic = raises, status, ...failure }) => {
+      const classes = { ollama: String(status), anthropic: raisesOfAnthropic, openai: raises };
+      const expected = Object.keys(ways).map((way) => [way, classes[way.split(",")[0] as keyof typeof classes]]);
+      expect(await raisedByAll(failure)).toEqual(expected);
+    },
+  );
 
   test("each SDK raises something for half an answer", async () => {
     const told = await raisedByAll({ content: "count to 50 [[sim: error=internal error-after=40]]" });
