@@ -74,6 +74,7 @@ export const agents: readonly Agent[] = [
     env: { FACTORY_DISABLE_KEYRING: "1", FACTORY_DROID_AUTO_UPDATE_ENABLED: "false" },
     noTools: "the stand-in's model calls its tools with arguments that it refuses",
     known: { error: silentDroid },
+    knownAfter: { "unsupported model": "it shows words of its own for the status 404" },
     argsForErrors: ["--output-format", "stream-json"],
   },
   {
@@ -85,6 +86,7 @@ export const agents: readonly Agent[] = [
     shell: "shell",
     knownAfter: {
       quota: "it shows words of its own for the status 402, and tells no name by which it could get another",
+      "rate limit": "it waits for `retry-after` in silence, up to a minute, and asks again three times",
     },
   },
 ];
