@@ -84,7 +84,7 @@ describe.each([
       const { text, isWhole, raw, leftOut } = await ask(served, asked("", { said }));
       expect({ raw, isWhole }).toMatchObject({ isWhole: true });
       for (const kept of ["FIRST", "SECOND"]) expect(text).toContain(kept);
-      if (leftOut !== undefined) expect(leftOut).toMatch(/(?:message of critic|ghost_snapshot), hologram/);
+      expect(leftOut === undefined || /(?:message of critic|ghost_snapshot), hologram/.test(leftOut)).toBe(true);
     });
 
     it.runIf(takesHistory)("a PDF is a note in a history, and refused by name in the newest message", async () => {
@@ -100,7 +100,7 @@ describe.each([
     it.runIf(takesHistory)("a hosted tool is left out beside an own one, and refused alone", async () => {
       const answer = await ask(served, asked('[[agent\ncall t {"id":1}\nsay ok\n]] go', { tool, hosted: true }));
       expect(answer).toMatchObject({ calls: ['{"id":1}'], isWhole: true });
-      if (answer.leftOut !== undefined) expect(answer.leftOut).toMatch(/web_search/);
+      expect(answer.leftOut === undefined || answer.leftOut.includes("web_search")).toBe(true);
       const refused = await ask(served, asked("echo-prompt", { hosted: true }));
       expect(refused.isWhole).toBe(false);
       expect(refused.raw).toMatch(/web_search[_0-9]*`? is a hosted tool/);

@@ -73,7 +73,7 @@ test("uninstall ends a gateway that is suspended, and needs no key file that it 
   chmodSync(join(folder, "key"), 0o644);
   const done = await run("uninstall", "--yes");
   expect(done).toMatchObject({ code: 0, stderr: "" });
-  await expect(fetch(url)).rejects.toThrow();
+  await expect(fetch(url)).rejects.toThrow("fetch failed");
   expect([folder, join(home, ".codex"), join(home, ".cache/millrace")].filter((path) => existsSync(path))).toEqual([]);
 });
 

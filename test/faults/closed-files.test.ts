@@ -34,13 +34,13 @@ async function whileClosed<T>(file: string, use: () => Promise<T>): Promise<T> {
 }
 
 type Row = readonly [name: string, commands: readonly string[], why: (file: string) => string];
-const closed = (file: string) => `${file} cannot be read: you may not read it.`;
+const closed = (file: string) => `${file} cannot be read: you may not read it`;
 const rows: readonly Row[] = [
   ["key", ["status", "doctor", "keys", "chat Hello"], (file) => `${file} cannot be used: you may not read it`],
   ["keys.json", ["status", "doctor", "keys"], (file) => `(${file}) cannot be used: you may not read it`],
   ["log-key", ["doctor"], (file) => `(${file}) cannot be used: you may not read it`],
   ["gateway.json", ["status", "doctor", "tail --list", "chat Hello", "serve --accept", "stop"], closed],
-  ["config.toml", ["doctor", "config get serve.port"], (file) => `${file}: you may not read it`],
+  ["config.toml", ["doctor", "config get serve.retention"], (file) => `${file}: you may not read it`],
   ["cascades.jsonl", ["doctor", "doctor --conversations"], closed],
   ["turns.db", ["doctor"], (file) => `${file} cannot be read: you may not read it`],
   ["streams", ["chat Hello"], (file) => `you may not enter ${file}`],
