@@ -9,17 +9,18 @@ export interface Barrier {
 }
 
 /**
- * What keeps this user from a file: a folder on the way that the user may not enter, the file itself, or its folder, where a new file
- * would be made. Looked for again, because the system's error names none of them. Undefined if nothing does, and on Windows, which
+ * What keeps this user from a file: a folder on the way that the user may not enter, the file itself, or the folder where the file, or a
+ * folder on the way to it, would be made. Looked for again, because the system's error names none of them. Undefined if nothing does, and on Windows, which
  * answers `access` without its access lists.
  */
 export function barrierTo(file: string, platform: string = process.platform): Barrier | undefined {
   if (platform === "win32") return undefined;
-  const folder = dirname(file);
-  const closed = foldersTo(file).find((each) => isFolder(each) && isRefused(each, constants.X_OK));
+  const folders = foldersTo(file);
+  const closed = folders.find((each) => isFolder(each) && isRefused(each, constants.X_OK));
   if (closed !== undefined) return barrier("read", `you may not enter ${closed}`, closed);
   if (isRefused(file, isFolder(file) ? constants.R_OK | constants.X_OK : constants.R_OK))
     return barrier("read", "you may not read it", file);
+  const folder = folders.findLast(isFolder) ?? dirname(file);
   if (isRefused(folder, constants.W_OK)) return barrier("written", `you may not write to ${folder}`, folder);
   return isRefused(file, constants.W_OK) ? barrier("written", "you may not write to it", file) : undefined;
 }
