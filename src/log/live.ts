@@ -135,11 +135,14 @@ export class Live implements LiveLog {
   }
 
   async claim(turnId: TurnId, owner: string, from?: string): ReturnType<LogStore["claim"]> {
-    const { turns, medium } = this.#health.store;
+    const { turns, medium, records } = this.#health.store;
     const claimed = await turns.claim(turnId, owner, from);
     if (claimed === undefined) return undefined;
     this.#turns.get(turnId)?.lose("fenced");
     const writer = this.#add(claimed, medium);
+    // a cancel that was stored meanwhile found no writer in this process
+    const { cancel } = metaOf(await records.usable(turnId));
+    if (cancel !== undefined) writer.requestCancel(cancel);
     const readAll = async () => {
       const events = await turns.readAll(turnId, seqOf(claimed.record.lastEventId));
       writer.recall(events);
@@ -182,7 +185,7 @@ export class Live implements LiveLog {
       // its writer is in this process, which ends it whether that can be stored or not
       if (!isDegraded(error) || live === undefined) throw error;
     }
-    live?.requestCancel(by);
+    (this.#turns.current(turnId) ?? live)?.requestCancel(by); // it may have been claimed here meanwhile
     return true;
   }
 

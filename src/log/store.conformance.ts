@@ -54,6 +54,18 @@ export function describeLogStore(
       );
     });
 
+    test.skipIf(!capabilities.survivesRestart)("a cancel at any moment of a claim reaches who claims", async () => {
+      const turns = await Promise.all(Array.from({ length: 60 }, () => begin()));
+      await world.reopen();
+      const told = turns.map(async ({ turnId }, later) => {
+        const claiming = world.store.claim(turnId, "owner-2");
+        for (let step = 0; step < later; step++) await Promise.resolve();
+        await Promise.all([claiming, world.store.requestCancel(turnId, "client")]);
+        return world.store.untilCancelRequested(turnId, never);
+      });
+      expect(new Set(await Promise.all(told))).toEqual(new Set(["client"]));
+    });
+
     test.skipIf(!capabilities.survivesRestart)("keeps everything when it is opened again", async () => {
       const { turnId, writer } = await begin({ idempotencyKey: "k" });
       await writer.append([text("a"), text("b")], 1);

