@@ -18,7 +18,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.stderr.write(`error: The output cannot be written (${error.code ?? error.message}).\n`);
   process.exit(73);
 });
-// Nobody reads what is said any more, such as in `millrace … 2>&1 | head`. A gateway goes on.
+// The reader of stderr may have gone, as in `millrace … 2>&1 | head`. That ends nothing: a gateway goes on.
 process.stderr.on("error", () => undefined);
 // Before anything large is loaded. `uninstall` must not write the cache again at its end.
 if (process.argv[2] !== "uninstall") (await import("./compile-cache.ts")).keepCompiled(process);
