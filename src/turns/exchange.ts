@@ -194,6 +194,7 @@ class Dialogue {
       events = [];
       await this.#archive();
     }
+    if (keep !== undefined && end.type === "finished") await this.#options.conversation?.foretell(this.#cascadeId, end);
     const isStored = (await this.#deliver([...events, ...verdict.usage, end])) === "ended";
     if (keep === undefined || !isStored) return; // without its end in the log the turn may go on elsewhere, in this trajectory
     keep();

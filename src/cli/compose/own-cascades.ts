@@ -28,6 +28,7 @@ export function trajectoryNotes(journal: CascadeJournal, owner: string, clock: C
   let writing: Promise<void> = Promise.resolve();
   const queue = (write: () => Promise<void>) => {
     writing = writing.then(() => bestEffort(write()));
+    return writing;
   };
   return {
     kept: (cascadeId, untilMs) => queue(() => journal.noteKept(cascadeId, untilMs)),

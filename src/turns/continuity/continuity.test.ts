@@ -173,7 +173,7 @@ describe("Continuity", () => {
 
   it("notes that a trajectory is no longer kept if it cannot be archived, so that it is not left for minutes", async () => {
     const notes: string[] = [];
-    const note = (what: string) => (cascadeId: CascadeId) => void notes.push(`${what} ${cascadeId}`);
+    const note = (what: string) => async (cascadeId: CascadeId) => void notes.push(`${what} ${cascadeId}`);
     const clock = new FakeClock();
     const continuity = new Continuity({
       clock,

@@ -79,6 +79,12 @@ export class Continuity {
     return has(this.#state, cascadeId);
   }
 
+  /** It will be kept: resolves when that is noted. */
+  async foretell(cascadeId: CascadeId): Promise<void> {
+    const { clock, idleMs, notes } = this.#options;
+    await notes?.kept(cascadeId, clock.now() + idleMs);
+  }
+
   /** The turn is over and its trajectory holds the request and this answer. */
   keep(asker: Asker, cascadeId: CascadeId, answer: VisibleAnswer): void {
     const history = historyAfter(asker.request, asker.modelUid, answer);
@@ -88,7 +94,7 @@ export class Continuity {
     const trajectory = { cascadeId, history, owner: ownerOf(asker), idleSinceMs, waits };
     const { state, dropped } = give(this.#state, trajectory, this.#options.limit ?? defaultLimit);
     this.#state = state;
-    this.#options.notes?.kept(cascadeId, clock.now() + idleMs);
+    void this.#options.notes?.kept(cascadeId, clock.now() + idleMs);
     this.#archive(dropped);
   }
 
@@ -96,7 +102,7 @@ export class Continuity {
   giveBack(cascadeId: CascadeId): void {
     const { clock, idleMs, notes } = this.#options;
     this.#state = giveBack(this.#state, cascadeId, clock.monotonic());
-    if (has(this.#state, cascadeId)) notes?.kept(cascadeId, clock.now() + idleMs);
+    if (has(this.#state, cascadeId)) void notes?.kept(cascadeId, clock.now() + idleMs);
   }
 
   /** The turn ended in a way that leaves the content of its trajectory unknown. */

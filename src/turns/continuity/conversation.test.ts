@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Batch } from "../../backends/backend.ts";
+import { type Batch, parkedReason } from "../../backends/backend.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
@@ -30,7 +30,10 @@ class ForgetfulBackend extends ScriptedBackend {
 
 function talk(backend: ScriptedBackend) {
   const archive = (cascadeId: Parameters<ScriptedBackend["archive"]>[0]) => backend.archive(cascadeId);
-  const continuity = new Continuity({ clock: new FakeClock(), idleMs: 1_000, archive });
+  /** What is noted of trajectories, and `end` where the end of a turn is stored, in their order. */
+  const order: string[] = [];
+  const notes = { kept: async () => void order.push("kept"), taken: () => {}, archived: () => {} };
+  const continuity = new Continuity({ clock: new FakeClock(), idleMs: 1_000, archive, notes });
   /** `detaches`: the gateway stops at the moment of the answer's end. */
   const ask = async (messages: TurnRequest["messages"], fields: Partial<TurnRequest> = {}, detaches = false) => {
     const stop = new AbortController();
@@ -51,6 +54,7 @@ function talk(backend: ScriptedBackend) {
     const events: TurnEventBody[] = [];
     const store = async (batch: readonly TurnEventBody[]) => {
       events.push(...batch);
+      if (batch.some(isTerminal)) order.push("end");
       if (detaches && batch.some(isTerminal)) stop.abort("detach");
       if (stop.signal.aborted) return "stopped";
       return batch.some(isTerminal) ? "ended" : "goes_on";
@@ -58,7 +62,7 @@ function talk(backend: ScriptedBackend) {
     await asking(store, stop.signal);
     return { how: conversation.travelled, events };
   };
-  return { continuity, ask };
+  return { continuity, ask, order };
 }
 
 const second = [user("Hello"), assistant("Hi."), user("Bye")];
@@ -83,6 +87,15 @@ describe("an exchange that continues conversations", () => {
     await ask([user("Hello")], {}, true);
     await continuity.close();
     expect([continuity.kept, backend.archived]).toEqual([0, []]);
+  });
+
+  it("notes that a prompt waits before the log says so: a gateway that dies between the two leaves no orphan", async () => {
+    const backend = new ScriptedBackend([
+      { type: "finished", reason: { unified: "tool_calls", raw: parkedReason }, text: "" },
+    ]);
+    const { ask, order } = talk(backend);
+    await ask([user("Hello")], {}, true);
+    expect(order).toEqual(["kept", "end"]);
   });
 
   it("builds a fresh one when the trajectory is gone, before anything was sent", async () => {

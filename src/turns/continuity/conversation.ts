@@ -2,7 +2,7 @@ import type { Prompt } from "../../backends/backend.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { FinishReason, TurnEventBody } from "../../log/event.ts";
 import type { Asker, Continuation, Continuity } from "./continuity.ts";
-import { visibleAnswer } from "./visible-history.ts";
+import { visibleAnswer, waits } from "./visible-history.ts";
 
 /** Whether a conversation can go on after an answer that ended so. */
 export function isContinued({ unified }: FinishReason): boolean {
@@ -56,6 +56,14 @@ export class Conversation {
   /** Notes the visible parts of the answer that are not text. */
   note(events: readonly TurnEventBody[]): void {
     this.#calls.push(...events.filter(({ type }) => type === "tool_call"));
+  }
+
+  /**
+   * Notes that a prompt waits in the trajectory, before the end that says so is in the log: a gateway that dies between the two leaves
+   * the prompt to the next one, which archives what nobody keeps.
+   */
+  async foretell(cascadeId: CascadeId | undefined, end: { readonly reason: FinishReason }): Promise<void> {
+    if (cascadeId !== undefined && waits(end)) await this.#options.continuity.foretell(cascadeId);
   }
 
   /** Keeps the trajectory for the next turn. Called once the end of its turn is in the log: a stop archives what is kept. */

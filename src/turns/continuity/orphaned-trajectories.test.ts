@@ -31,7 +31,7 @@ async function look(noted: readonly Partial<NotedTrajectory>[], openSinceMs: rea
   const done = archiveOrphanedTrajectories(
     {
       notes: {
-        kept: () => {},
+        kept: () => Promise.resolve(),
         taken: () => {},
         asked: () => {},
         archived: (cascadeId) => left.delete(cascadeId),

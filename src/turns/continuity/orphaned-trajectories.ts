@@ -19,8 +19,8 @@ export interface NotedTrajectory {
 
 /** Where trajectories are noted, so that what is left behind can be cleaned up. Noting never fails. */
 export interface TrajectoryNotes {
-  /** It is kept open for the next turn of its conversation, until then (epoch ms). */
-  kept(cascadeId: CascadeId, untilMs: number): void;
+  /** It is kept open for the next turn of its conversation, until then (epoch ms). Resolves when that is noted. */
+  kept(cascadeId: CascadeId, untilMs: number): Promise<void>;
   /** A turn of this process uses it again. */
   taken(cascadeId: CascadeId): void;
   /** A turn uses it that asks this model for this client. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { parkedReason } from "../../backends/backend.ts";
 import { parseJson, writeJson } from "../../base/json.ts";
-import type { TurnEventBody } from "../../log/event.ts";
+import type { FinishReason, TurnEventBody } from "../../log/event.ts";
 import type { Message, Part, TurnRequest } from "../../log/request.ts";
 import { modelTexts, splitSystem } from "../prompt/instructions.ts";
 
@@ -39,7 +39,12 @@ export function visibleAnswer(
     const { callId, name, argumentsDelta } = event;
     calls.set(callId, { callId, name, arguments: (calls.get(callId)?.arguments ?? "") + argumentsDelta });
   }
-  return { text, calls: [...calls.values()], waits: reason.raw === parkedReason };
+  return { text, calls: [...calls.values()], waits: waits({ reason }) };
+}
+
+/** Whether the prompt of an answer that ends so goes on: the agent waits for the results of its calls. */
+export function waits({ reason }: { readonly reason: FinishReason }): boolean {
+  return reason.raw === parkedReason;
 }
 
 /**
