@@ -17,7 +17,7 @@ import {
 import { LiveEvents } from "./live-events.ts";
 import type { Medium } from "./medium.ts";
 import { notStored, pastTheEnd, type Row } from "./rows.ts";
-import { type EntryChain, type NewEvents, sealedAppend } from "./sealed-append.ts";
+import { type EntryChain, sealedAppend } from "./sealed-append.ts";
 import {
   type AppendOutcome,
   type LogWriter,
@@ -29,27 +29,12 @@ import {
 import type { Page } from "./turn-log.ts";
 import { labelOf, withoutRequest } from "./turn-row.ts";
 
-export interface LiveTurnOptions {
-  readonly record: TurnRecord;
-  readonly row: Row;
-  /** Where it is stored; where it is not, what opens the row all the same: that says who may read it. */
-  readonly medium: Medium;
-  /** Undefined where the store does not have the turn. */
-  readonly chain: EntryChain | undefined;
-  /** Called when the store did not take an append: from then on memory alone has the turn. */
-  readonly onUnstored: (error: MillraceError) => void;
-  /** Called when the turn has ended. */
-  readonly onEnded: () => void;
-  /** Called when another process writes the turn now, or it was removed. */
-  readonly onLost: () => void;
-}
-
 /**
  * A turn that this process writes. Holds its events for the readers in this process and hands them to the store. An event is shown once
  * the store has it, or has failed.
  */
 export class LiveTurn implements LogWriter {
-  readonly #options: Omit<LiveTurnOptions, "record">;
+  readonly #options;
   readonly #events: LiveEvents;
   readonly #changes = new Notifier();
   readonly #over = Promise.withResolvers<void>();
@@ -69,7 +54,23 @@ export class LiveTurn implements LogWriter {
   #lost: "fenced" | "removed" | undefined;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor({ record, ...options }: LiveTurnOptions) {
+  constructor({
+    record,
+    ...options
+  }: {
+    readonly record: TurnRecord;
+    readonly row: Row;
+    /** Where it is stored; where it is not, what opens the row all the same: that says who may read it. */
+    readonly medium: Medium;
+    /** Undefined where the store does not have the turn. */
+    readonly chain: EntryChain | undefined;
+    /** Called when the store did not take an append: from then on memory alone has the turn. */
+    readonly onUnstored: (error: MillraceError) => void;
+    /** Called when the turn has ended. */
+    readonly onEnded: () => void;
+    /** Called when another process writes the turn now, or it was removed. */
+    readonly onLost: () => void;
+  }) {
     const { row, medium, chain } = options;
     this.#options = options;
     this.#record = { ...record, degraded: chain === undefined };
@@ -187,7 +188,7 @@ export class LiveTurn implements LogWriter {
   }
 
   /** An append that throws `degraded` is the last: nobody knows what was stored. */
-  async #commit(chain: EntryChain, events: NewEvents): Promise<AppendOutcome> {
+  async #commit(chain: EntryChain, events: Parameters<typeof sealedAppend>[3]): Promise<AppendOutcome> {
     const { medium, row } = this.#options;
     const { op, tag, flush } = sealedAppend(this.#options, chain, this.#handedSeq, events);
     this.#chain = { ...chain, tag };

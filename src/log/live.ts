@@ -6,7 +6,7 @@ import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
 import { type CancelledBy, type OutlinedEvent, outlineEvent, seqOf } from "./event.ts";
 import { followLease, leases, renewLease } from "./lease.ts";
-import { LiveTurn, type LiveTurnOptions } from "./live-turn.ts";
+import { LiveTurn } from "./live-turn.ts";
 import { type CancelFollower, LiveTurns } from "./live-turns.ts";
 import { Medium } from "./medium.ts";
 import { notStored, type Rows, type RowsAbilities, unknownTurn } from "./rows.ts";
@@ -403,7 +403,10 @@ export class Live implements LiveLog {
     }
   }
 
-  #add({ record, row, chain }: Pick<LiveTurnOptions, "record" | "row" | "chain">, medium: Medium): LiveTurn {
+  #add(
+    { record, row, chain }: Pick<ConstructorParameters<typeof LiveTurn>[0], "record" | "row" | "chain">,
+    medium: Medium,
+  ): LiveTurn {
     const { turnId } = record;
     const live: LiveTurn = new LiveTurn({
       record,

@@ -6,11 +6,6 @@ import type { LogStore, ReadLimit, ReadRight } from "./store.ts";
 const firstBatch = 16;
 const largestBatch = 256;
 
-interface ReadPosition extends ReadRight {
-  readonly turnId: TurnId;
-  readonly after: EventId;
-}
-
 /** Gives the next events of a turn, at least one; undefined after the terminal one. One call at a time. */
 export type NextEvents<E = TurnEvent> = () => Promise<readonly E[] | undefined>;
 
@@ -20,7 +15,7 @@ export type NextEvents<E = TurnEvent> = () => Promise<readonly E[] | undefined>;
  */
 export function readTurn(
   log: Pick<LogStore, "readAfter">,
-  { turnId, after, clientKey }: ReadPosition,
+  { turnId, after, clientKey }: ReadRight & { readonly turnId: TurnId; readonly after: EventId },
   signal: AbortSignal,
 ): NextEvents {
   return pages((cursor, limit) => log.readAfter(turnId, cursor, { ...limit, clientKey }), after, signal);
@@ -29,7 +24,7 @@ export function readTurn(
 /** As `readTurn`, for any turn, but without the content. */
 export function readOutline(
   log: Pick<LogStore, "readOutlineAfter">,
-  { turnId, after }: ReadPosition,
+  { turnId, after }: Parameters<typeof readTurn>[1],
   signal: AbortSignal,
 ): NextEvents<OutlinedEvent> {
   return pages((cursor, limit) => log.readOutlineAfter(turnId, cursor, limit), after, signal);

@@ -1,5 +1,5 @@
 import { MillraceError } from "../base/errors.ts";
-import type { RedisRows, RedisRowsOptions } from "./redis/redis-rows.ts";
+import type { RedisRows } from "./redis/redis-rows.ts";
 import type { Rows } from "./rows.ts";
 
 type RedisModule = { readonly RedisRows: Pick<typeof RedisRows, "open"> };
@@ -12,7 +12,7 @@ type RedisModule = { readonly RedisRows: Pick<typeof RedisRows, "open"> };
  *   it is not installed.
  */
 export async function openRedisRows(
-  options: RedisRowsOptions,
+  options: Parameters<typeof RedisRows.open>[0],
   load: () => Promise<RedisModule> = () => import("./redis/redis-rows.ts"),
 ): Promise<Rows> {
   return (await withClient(load)).RedisRows.open(options);

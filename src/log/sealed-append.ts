@@ -16,14 +16,6 @@ export interface EntryChain {
   readonly tag: Uint8Array;
 }
 
-/** Events that are appended at one time. */
-export interface NewEvents {
-  readonly bodies: readonly TurnEventBody[];
-  readonly atMs: number;
-  /** The answer in short with these events: it goes into the row of a turn that ends. */
-  readonly outline: readonly OutlinedEvent[];
-}
-
 /**
  * The operation that appends events after entry number `last` of a row, under the claim that the row shows; the tag of their last entry; and
  * whether they must be on the disk. Pure, but for the nonces.
@@ -32,7 +24,16 @@ export function sealedAppend(
   { row, medium: { sealer, retention } }: { readonly row: Row; readonly medium: Medium },
   { box, tag: before }: EntryChain,
   last: number,
-  { bodies, atMs, outline }: NewEvents,
+  {
+    bodies,
+    atMs,
+    outline,
+  }: {
+    readonly bodies: readonly TurnEventBody[];
+    readonly atMs: number;
+    /** The answer in short with these events: it goes into the row of a turn that ends. */
+    readonly outline: readonly OutlinedEvent[];
+  },
 ): { readonly op: Op; readonly tag: Uint8Array; readonly flush: boolean } {
   const { id, epoch } = row;
   let tag = before;

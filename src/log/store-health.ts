@@ -22,24 +22,22 @@ export interface LogOptions {
 /** How often a store that failed is tried again; ms. */
 const tryEveryMs = 1_000;
 
-interface StoreHealthOptions<Store> {
-  /** Opens the store; called again while it fails. Throws `degraded`. */
-  readonly open: () => Promise<Store>;
-  /** A write: a full disk is not well. Throws `degraded`. */
-  readonly probe: (store: Store) => Promise<void>;
-  readonly clock: Clock;
-  readonly events?: EventSink<StoreLifecycle> | undefined;
-}
-
 /** A store that may fail: whether it does now and why, and the look whether it works again. */
 export class StoreHealth<Store> {
-  readonly #options: StoreHealthOptions<Store>;
+  readonly #options;
   readonly #closing = new AbortController();
   #store: Store | undefined;
   #degradedBy: MillraceError | undefined;
   #trying: Promise<void> | undefined;
 
-  constructor(options: StoreHealthOptions<Store>) {
+  constructor(options: {
+    /** Opens the store; called again while it fails. Throws `degraded`. */
+    readonly open: () => Promise<Store>;
+    /** A write: a full disk is not well. Throws `degraded`. */
+    readonly probe: (store: Store) => Promise<void>;
+    readonly clock: Clock;
+    readonly events?: EventSink<StoreLifecycle> | undefined;
+  }) {
     this.#options = options;
   }
 

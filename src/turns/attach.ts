@@ -69,7 +69,8 @@ export interface StreamTurns extends Turns {
   ): Promise<Attachment>;
 }
 
-interface Parts {
+/** Attaches clients to their streams, and starts the turns that the messages of a stream ask for: `StreamTurns.attach`. */
+export function openAttach(parts: {
   readonly store: LogStore;
   readonly clock: Clock;
   readonly owner: string;
@@ -78,10 +79,7 @@ interface Parts {
   readonly starter: Pick<TurnStarter, "launch">;
   readonly backOff: BackOff;
   readonly running: Pick<RunningTurns, "cancel">;
-}
-
-/** Attaches clients to their streams, and starts the turns that the messages of a stream ask for: `StreamTurns.attach`. */
-export function openAttach(parts: Parts): StreamTurns["attach"] {
+}): StreamTurns["attach"] {
   const { store, clock, readers, reads, running } = parts;
   return async (name, intent, { graceMs, ticket } = {}) => {
     const stream = await store.attachStream(name, intent, ticket);
@@ -119,7 +117,7 @@ export function openAttach(parts: Parts): StreamTurns["attach"] {
 }
 
 async function send(
-  { store, owner, starter, backOff }: Parts,
+  { store, owner, starter, backOff }: Parameters<typeof openAttach>[0],
   stream: AttachedStream,
   { message, start }: { readonly message: StreamMessage; readonly start: AskedTurn | undefined },
   signal: AbortSignal,

@@ -145,17 +145,18 @@ export function toldAgain(
 /** How many bodies are remembered at once. */
 const mostBodies = 1_000;
 
-interface BodyRecord {
-  error: ErrorRecord | undefined;
-  reached: AnswerReach;
-  atMs: number;
-  prompts: number;
-}
-
 /** The failed turns of each body, in memory: a restart forgets them. A body is named by a digest of its caller and content. */
 export class BackOff {
   readonly #now: () => number;
-  readonly #bodies = new Map<string, BodyRecord>();
+  readonly #bodies = new Map<
+    string,
+    {
+      error: ErrorRecord | undefined;
+      reached: AnswerReach;
+      atMs: number;
+      prompts: number;
+    }
+  >();
 
   /** `now`: epoch ms. */
   constructor(now: () => number) {
@@ -205,7 +206,7 @@ export class BackOff {
     };
   }
 
-  #recordOf(body: string): BodyRecord | undefined {
+  #recordOf(body: string) {
     const known = this.#bodies.get(body);
     if (known?.error === undefined || known.atMs + seriesMs > this.#now()) return known;
     this.#bodies.delete(body);

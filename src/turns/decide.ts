@@ -34,11 +34,6 @@ export type TurnSymbol =
   | "detach"
   | "fenced";
 
-export interface TurnDecision {
-  readonly state: TurnState;
-  readonly appends: readonly TurnEventBody[];
-}
-
 /** The whole machine. `illegal`: a backend broke its contract; the turn fails with `internal`. `same`: nothing happens. */
 export const transitions: Readonly<Record<TurnState, Readonly<Record<TurnSymbol, TurnState | "same" | "illegal">>>> = {
   created: {
@@ -81,7 +76,10 @@ export const transitions: Readonly<Record<TurnState, Readonly<Record<TurnSymbol,
 };
 
 /** One step of the machine: the turn's next state and the events for its log. Pure. */
-export function decide(state: TurnState, input: TurnInput): TurnDecision {
+export function decide(
+  state: TurnState,
+  input: TurnInput,
+): { readonly state: TurnState; readonly appends: readonly TurnEventBody[] } {
   const next = transitions[state][symbolOf(input)];
   if (next === "same") return { state, appends: [] };
   if (next === "illegal") return failWith(brokenContract(state, input));
@@ -120,7 +118,7 @@ export function stateAfter(events: readonly TurnEventBody[]): TurnState {
   return state;
 }
 
-function failWith(error: MillraceError): TurnDecision {
+function failWith(error: MillraceError): ReturnType<typeof decide> {
   return { state: "failed", appends: [{ type: "failed", error: error.toRecord() }] };
 }
 

@@ -6,18 +6,14 @@ import type { Readers } from "./readers.ts";
 import type { RequestIdentity } from "./turns.ts";
 import { failedUnsent, implicitTwin, type Twin, twinsBeingRead } from "./twins.ts";
 
-interface Parts extends Pick<TurnsOptions, "store" | "implicitJoins" | "owner"> {
-  readonly readers: Readers;
-}
-
 /** How many earlier turns with the same fingerprint are looked at for an implicit join. */
 const twinsLookedAt = 8;
 
 /** Finds the turn that a request repeats: by its key, or as its twin. */
 export class TwinFinder {
-  readonly #parts: Parts;
+  readonly #parts;
 
-  constructor(parts: Parts) {
+  constructor(parts: Pick<TurnsOptions, "store" | "implicitJoins" | "owner"> & { readonly readers: Readers }) {
     this.#parts = parts;
   }
 

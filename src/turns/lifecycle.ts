@@ -2,13 +2,6 @@ import type { TurnId } from "../base/ids.ts";
 import type { IdeToolNames } from "../log/event.ts";
 import type { TurnRecord } from "../log/store.ts";
 
-/** Something that went wrong beside an answer, for the gateway's own log: never a prompt, an answer or a secret. */
-export interface TurnProblem {
-  readonly event: "turn_run_failed" | "turn_adopt_failed" | "turn_upkeep_failed";
-  readonly turnId: TurnId | undefined;
-  readonly error: unknown;
-}
-
 /** Events of the turns that this process runs. */
 export interface TurnLifecycle {
   /** A new turn is stored, and runs here. */
@@ -21,5 +14,9 @@ export interface TurnLifecycle {
   readonly ide_read: { readonly turnId: TurnId; readonly ideTools: IdeToolNames };
   /** The IDE wrote more text of an answer after its end: the answer lacks it. */
   readonly turn_tail_lost: { readonly turnId: TurnId };
-  readonly turn_problem: TurnProblem;
+  readonly turn_problem: {
+    readonly event: "turn_run_failed" | "turn_adopt_failed" | "turn_upkeep_failed";
+    readonly turnId: TurnId | undefined;
+    readonly error: unknown;
+  };
 }

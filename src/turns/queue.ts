@@ -18,12 +18,6 @@ export interface TurnLimits {
   readonly isPaused?: (() => boolean) | undefined;
 }
 
-export interface TurnQueueOptions extends TurnLimits {
-  readonly clock: Clock;
-  /** Whether the turn has a reader, or needs none. Any other turn keeps its place, and others may pass it. */
-  readonly isWanted: (turn: Waiter["turn"]) => boolean;
-}
-
 /**
  * How far a turn has come: its prompt was not sent, may have been sent, or is being answered. `left`: an earlier process left it,
  * and its prompt was not sent.
@@ -42,13 +36,19 @@ interface Waiter {
  * first, of those that have a reader.
  */
 export class TurnQueue {
-  readonly #options: TurnQueueOptions;
+  readonly #options;
   /** By age: ids of turns sort by their time, also those that an earlier process left. */
   #waiting: readonly Waiter[] = [];
   readonly #running = new Set<Waiter>();
   #looking = false;
 
-  constructor(options: TurnQueueOptions) {
+  constructor(
+    options: TurnLimits & {
+      readonly clock: Clock;
+      /** Whether the turn has a reader, or needs none. Any other turn keeps its place, and others may pass it. */
+      readonly isWanted: (turn: Waiter["turn"]) => boolean;
+    },
+  ) {
     this.#options = options;
   }
 

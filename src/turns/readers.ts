@@ -22,12 +22,6 @@ const lookEveryMs = 1_000;
 /** How far the clocks of machines that share a store may be apart; ms. */
 const skewMs = 10_000;
 
-/** The time that a turn goes on without a reader, epoch ms. */
-export interface Unread {
-  readonly sinceMs: number;
-  readonly untilMs: number;
-}
-
 /**
  * The readers of every turn in this process, clients that are about to read included, and the grace time of the turns that run here: no
  * other part decides whether a turn is read, or for how long it goes on without a reader. In a store that gateways share they note their
@@ -64,7 +58,7 @@ export class Readers {
   }
 
   /** How long a turn that runs here has no reader, and until when it goes on without one (`Infinity`: to its end). Undefined while it has one. */
-  unread(turnId: TurnId): Unread | undefined {
+  unread(turnId: TurnId): { readonly sinceMs: number; readonly untilMs: number } | undefined {
     const readers = this.#turns.get(turnId);
     if (readers?.isWatched !== true || readers.count > 0) return undefined;
     return { sinceMs: readers.leftAtMs, untilMs: readers.leftAtMs + readers.graceMs };

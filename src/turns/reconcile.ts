@@ -8,17 +8,14 @@ interface LoggedCall {
   done: boolean;
 }
 
-/** The answer that a log holds: its text after all rewrites, its calls and its usage. */
-export interface LoggedAnswer {
+/** Adds a log's events up. */
+export function loggedAnswer(events: readonly TurnEventBody[]): {
   readonly text: string;
   readonly thinking: string;
   readonly calls: readonly Readonly<LoggedCall>[];
   readonly usage: string | undefined;
   readonly started: boolean;
-}
-
-/** Adds a log's events up. */
-export function loggedAnswer(events: readonly TurnEventBody[]): LoggedAnswer {
+} {
   let text = "";
   let thinking = "";
   let usage: string | undefined;
@@ -44,7 +41,7 @@ export function loggedAnswer(events: readonly TurnEventBody[]): LoggedAnswer {
  * Receives the answer from its start again, and passes on only the events that the log lacks. Text that the upstream changed meanwhile
  * becomes `rewritten`. Calls keep the ids from the log, matched by their order.
  */
-export function reconcile(logged: LoggedAnswer): EventStage {
+export function reconcile(logged: ReturnType<typeof loggedAnswer>): EventStage {
   const text = textReconciler(logged.text);
   const thinking = thinkingReconciler(logged.thinking);
   const calls = callReconciler(logged.calls);

@@ -11,25 +11,12 @@ import type { Deliver, Exchange } from "./exchange.ts";
 /** How long a cancel waits until the backend is found, and again until it has the cancel, before the turn ends; ms each. */
 const cancelFirstMs = 1_000;
 
-export interface RunnerOptions {
-  /** Rejects if the turn is not stored after all: the upstream conversation is then cancelled, and no prompt is sent. */
-  readonly writer: LogWriter | Promise<LogWriter>;
-  /** Where the log stands; `created` for a new turn. */
-  readonly state: TurnState;
-  /** Finds the backend. The reason of the signal is a `StopReason`. May throw the errors of finding a backend. */
-  readonly open: (signal: AbortSignal) => Promise<Exchange>;
-  /** Waits for the turn's place among the turns that run, until the signal aborts; the returned function gives it back. */
-  readonly enter: (signal: AbortSignal) => Promise<() => void>;
-  readonly stages: readonly EventStage[];
-  readonly clock: Clock;
-}
-
 /**
  * Runs one turn: takes the batches of its exchange, passes each through the stages and the machine, and appends the result.
  * The only writer of the turn's log. `stop` may come at any time; the first one counts. Source: docs/dev/turn-machine.md.
  */
 export class Runner {
-  readonly #options: RunnerOptions;
+  readonly #options;
   readonly #stopUpstream = new AbortController();
   readonly #stopped = Promise.withResolvers<TurnInput>();
   #stopping: TurnInput | undefined;
@@ -46,7 +33,18 @@ export class Runner {
   readonly #stored = Promise.withResolvers<void>();
   readonly #over = Promise.withResolvers<void>();
 
-  constructor(options: RunnerOptions) {
+  constructor(options: {
+    /** Rejects if the turn is not stored after all: the upstream conversation is then cancelled, and no prompt is sent. */
+    readonly writer: LogWriter | Promise<LogWriter>;
+    /** Where the log stands; `created` for a new turn. */
+    readonly state: TurnState;
+    /** Finds the backend. The reason of the signal is a `StopReason`. May throw the errors of finding a backend. */
+    readonly open: (signal: AbortSignal) => Promise<Exchange>;
+    /** Waits for the turn's place among the turns that run, until the signal aborts; the returned function gives it back. */
+    readonly enter: (signal: AbortSignal) => Promise<() => void>;
+    readonly stages: readonly EventStage[];
+    readonly clock: Clock;
+  }) {
     this.#options = options;
     this.#state = options.state;
   }

@@ -14,12 +14,6 @@ import type { Runner } from "./run.ts";
 /** How long a stop waits for backends to clean up; ms. */
 const cleanUpMs = 10_000;
 
-/** A turn that runs here. `done` resolves when the backend has cleaned up, and rejects with the log's errors. */
-interface Run {
-  readonly runner: Runner;
-  readonly done: Promise<void>;
-}
-
 type Parts = Pick<TurnsOptions, "store" | "clock" | "owner"> & {
   readonly readers: Readers;
   readonly events: EventSink<TurnLifecycle>;
@@ -28,7 +22,15 @@ type Parts = Pick<TurnsOptions, "store" | "clock" | "owner"> & {
 /** Every turn that this process runs, to its end: after a cancel, without readers for its grace time, or at a stop of the gateway. */
 export class RunningTurns {
   readonly #parts: Parts;
-  readonly #runs = new Map<TurnId, Run>();
+  /** The turns that run here. */
+  readonly #runs = new Map<
+    TurnId,
+    {
+      readonly runner: Runner;
+      /** Resolves when the backend has cleaned up; rejects with the log's errors. */
+      readonly done: Promise<void>;
+    }
+  >();
   readonly #aliveAtMs = new Map<TurnId, number>();
   /** Turns that no later process can continue. */
   readonly #endWithGateway = new Set<TurnId>();
@@ -156,7 +158,7 @@ export class RunningTurns {
     await within(Promise.allSettled(done), cleanUpMs, clock);
   }
 
-  #stopAll(): readonly Run[] {
+  #stopAll() {
     const isKept = this.#parts.store.capabilities.survivesRestart;
     for (const [turnId, { runner }] of this.#runs) {
       const goesOn = isKept && !this.#endWithGateway.has(turnId);

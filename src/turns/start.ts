@@ -21,18 +21,6 @@ import type { RunningTurns } from "./running-turns.ts";
 import type { AskedTurn, RequestIdentity, StartedTurn, Turns } from "./turns.ts";
 import { goesOnPast, refuseConflict, StartsInFlight } from "./twins.ts";
 
-interface Parts extends Omit<TurnsOptions, "events" | "continuity"> {
-  readonly events: EventSink<TurnLifecycle>;
-  readonly readers: Readers;
-  readonly queue: TurnQueue;
-  readonly refusals: Refusals;
-  readonly backOff: BackOff;
-  readonly continuity: Continuity | undefined;
-  /** Looks for a conversation that an earlier process left with a prompt that waits. */
-  readonly recall: ((asker: Asker) => Promise<void>) | undefined;
-  readonly running: RunningTurns;
-}
-
 /** The way in which a turn gets into the log. */
 export interface TurnStorage {
   /** Resolves with the turn and the right to write it; with undefined if the turn is not stored after all. */
@@ -55,7 +43,7 @@ const largePrompt = 256 * 1024;
 
 /** Starts the turn of a request or of a stream's message, or joins a request to the turn that it repeats. */
 export class TurnStarter {
-  readonly #parts: Parts;
+  readonly #parts;
   readonly #inFlight: StartsInFlight;
   readonly #twins: TwinFinder;
   /** Turns that are stored, but not flushed yet. */
@@ -63,7 +51,19 @@ export class TurnStarter {
   /** Runs that have begun upstream and whose turn is not stored: until it is, or until they have cleaned up. */
   readonly #unstored = new Set<Promise<void>>();
 
-  constructor(parts: Parts) {
+  constructor(
+    parts: Omit<TurnsOptions, "events" | "continuity"> & {
+      readonly events: EventSink<TurnLifecycle>;
+      readonly readers: Readers;
+      readonly queue: TurnQueue;
+      readonly refusals: Refusals;
+      readonly backOff: BackOff;
+      readonly continuity: Continuity | undefined;
+      /** Looks for a conversation that an earlier process left with a prompt that waits. */
+      readonly recall: ((asker: Asker) => Promise<void>) | undefined;
+      readonly running: RunningTurns;
+    },
+  ) {
     this.#parts = parts;
     this.#inFlight = new StartsInFlight(parts.clock);
     this.#twins = new TwinFinder(parts);

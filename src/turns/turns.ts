@@ -3,7 +3,7 @@ import type { CancelledBy, OutlinedEvent, TurnEvent } from "../log/event.ts";
 import type { NextEvents } from "../log/read-turn.ts";
 import type { NewTurn, TurnLabel, TurnRecord } from "../log/store.ts";
 import type { QueuePlace } from "./queue.ts";
-import type { Unread } from "./readers.ts";
+import type { Readers } from "./readers.ts";
 import type { BlockedModel } from "./refusals.ts";
 
 /** A request that a dialect parsed, with the model that its name means and who asked. */
@@ -82,7 +82,7 @@ export interface Turns {
   /** The turn's place in the queue of turns whose prompt is not sent yet; undefined if it does not wait. */
   placeInQueue(turnId: TurnId): QueuePlace | undefined;
   /** Since when a turn that runs here has no reader, and until when it goes on; undefined while it has one, or does not run here. */
-  unread(turnId: TurnId): Unread | undefined;
+  unread(turnId: TurnId): ReturnType<Readers["unread"]>;
   /** The models that a limit keeps from being asked now. */
   blocked(): readonly BlockedModel[];
   /** How many turns run in this process, and how many wait in its queue. */

@@ -89,14 +89,6 @@ interface Start {
   readonly settled: Promise<void>;
 }
 
-/** A request's place among its repetitions. */
-interface StartPlace {
-  /** The same request, without a key, that began before it and has no turn yet. */
-  readonly earlier: readonly Start[];
-  /** Reports that the request has its turn, or has failed. */
-  readonly leave: () => void;
-}
-
 /** Requests without a key in this process that have no stored turn yet, where their repetition could find it. */
 export class StartsInFlight {
   readonly #clock: Clock;
@@ -106,7 +98,15 @@ export class StartsInFlight {
     this.#clock = clock;
   }
 
-  enter({ caller, fingerprint, session, idempotencyKey }: RequestIdentity, signal: AbortSignal): StartPlace {
+  enter(
+    { caller, fingerprint, session, idempotencyKey }: RequestIdentity,
+    signal: AbortSignal,
+  ): {
+    /** The same request, without a key, that began before it and has no turn yet. */
+    readonly earlier: readonly Start[];
+    /** Reports that the request has its turn, or has failed. */
+    readonly leave: () => void;
+  } {
     if (idempotencyKey !== undefined) return { earlier: [], leave: () => {} }; // the store keeps those apart
     const key = writeJson([caller, fingerprint, session]);
     const starts = this.#starts.get(key) ?? new Set();

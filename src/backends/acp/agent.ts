@@ -46,18 +46,6 @@ export interface AcpAgentOptions {
   readonly events?: EventSink<BackendLifecycle> | undefined;
 }
 
-export interface AcpProcessStats {
-  readonly pid: number;
-  /** Resident memory; undefined where the system does not say. */
-  readonly rssBytes: number | undefined;
-  /** From the start of the process to its answer to `initialize`. */
-  readonly startupMs: number | undefined;
-  readonly sessions: number;
-  readonly runningTurns: number;
-  /** How many calls of the client's tools it asked permission for. */
-  readonly permissions: number;
-}
-
 /** An agent program that can be asked. Starts a process when one is needed, and ends all of them at `close`. */
 export interface AcpAgent {
   readonly name: string;
@@ -67,7 +55,17 @@ export interface AcpAgent {
   /** Resolves with the error for a request that waits for `models`, once the agent is too slow. Rejects with the signal's reason. */
   untilSlow(signal: AbortSignal): Promise<MillraceError>;
   stats(): Promise<{
-    readonly processes: readonly AcpProcessStats[];
+    readonly processes: readonly {
+      readonly pid: number;
+      /** Resident memory; undefined where the system does not say. */
+      readonly rssBytes: number | undefined;
+      /** From the start of the process to its answer to `initialize`. */
+      readonly startupMs: number | undefined;
+      readonly sessions: number;
+      readonly runningTurns: number;
+      /** How many calls of the client's tools it asked permission for. */
+      readonly permissions: number;
+    }[];
     /** Processes started since this agent was opened, and how many of them ended although nobody ended them. */
     readonly starts: number;
     readonly crashes: number;
@@ -144,7 +142,7 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
   };
 }
 
-async function statsOf(process: AgentProcess): Promise<AcpProcessStats> {
+async function statsOf(process: AgentProcess) {
   const { child, startupMs, sessions, runningTurns, permissions } = process;
   const rssBytes = await child.rssBytes();
   return { pid: child.pid, rssBytes, startupMs, sessions: sessions.size, runningTurns, permissions };

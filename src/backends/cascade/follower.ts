@@ -10,14 +10,6 @@ import type { Entry } from "./turn-entries.ts";
 import { report, startProgress, type TurnProgress } from "./turn-progress.ts";
 import type { ErrorOf, IdeTools, RunSnapshot } from "./turn-view.ts";
 
-/** Whether the build of a turn's server writes text after a checkpoint, as far as this gateway has seen. */
-export interface LateText {
-  /** From the first time on, answers of the build end only after the later look. */
-  readonly isExpected: boolean;
-  /** Text came after the end of an answer. */
-  readonly note: () => void;
-}
-
 export interface StartPoint {
   /** How many steps the trajectory held before this turn; 0 on a fresh one. */
   readonly fromStep: number;
@@ -113,5 +105,12 @@ export interface CascadeSettings {
   readonly acceptGraceMs: number;
   readonly ideTools: IdeTools;
   /** Of the build that the server is of. */
-  readonly lateText?: LateText | undefined;
+  readonly lateText?:
+    | {
+        /** From the first time on, answers of the build end only after the later look. */
+        readonly isExpected: boolean;
+        /** Text came after the end of an answer. */
+        readonly note: () => void;
+      }
+    | undefined;
 }

@@ -1,18 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import { waitFor } from "../../base/wait.ts";
 
-/** When a turn wants its next poll. Monotonic ms. */
-export interface NextPoll {
-  /** Not before this: the server has to have room, too. */
-  readonly notBeforeMs: number;
-  readonly askedAtMs: number;
-  /**
-   * From one question to the next; up to a quarter more or, to share a wake-up, less. 0 asks as soon as the server has room, however
-   * many turns run: it is the turn's last poll.
-   */
-  readonly intervalMs: number;
-}
-
 /** The turns that wake up at one time. */
 type Slot = Set<() => void>;
 
@@ -73,7 +61,19 @@ export class PollPacer {
   }
 
   /** Resolves when the next poll is due; rejects with the signal's reason when it aborts before. */
-  untilDue(next: NextPoll, signal: AbortSignal): Promise<void> {
+  untilDue(
+    next: {
+      /** Not before this: the server has to have room, too. */
+      readonly notBeforeMs: number;
+      readonly askedAtMs: number;
+      /**
+       * From one question to the next; up to a quarter more or, to share a wake-up, less. 0 asks as soon as the server has room, however
+       * many turns run: it is the turn's last poll.
+       */
+      readonly intervalMs: number;
+    },
+    signal: AbortSignal,
+  ): Promise<void> {
     if (next.intervalMs === 0) return this.#untilLast(next.notBeforeMs, signal);
     return waitFor<void>(signal, (wake) => {
       const intervalMs = Math.max(next.intervalMs, this.leastIntervalMs);

@@ -1,6 +1,6 @@
 import { isMillraceError } from "../../base/errors.ts";
 import { type CallFailureKind, callFailure } from "../../language-server/errors/call-failure.ts";
-import type { NextPoll } from "./poll-pacer.ts";
+import type { PollPacer } from "./poll-pacer.ts";
 
 /** How a poll failed: `silent` where no answer came in time, as when the server's process hangs, or is starved or stopped. */
 export type PollFailure = CallFailureKind | "silent";
@@ -77,7 +77,7 @@ export function afterAnswer(
   history: PollHistory,
   poll: AnsweredPoll,
   pace: PollPace,
-): { readonly history: PollHistory; readonly next: NextPoll } {
+): { readonly history: PollHistory; readonly next: Parameters<PollPacer["untilDue"]>[0] } {
   const { askedAtMs, answeredAtMs, confirmMs } = poll;
   const politeMs = confirmMs ?? Math.min(mostPoliteMs, answeredAtMs - askedAtMs);
   return {

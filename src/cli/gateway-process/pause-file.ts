@@ -3,11 +3,10 @@ import { MillraceError } from "../../base/errors.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { removeIfThere } from "../../base/node/move-file.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
-import type { PauseState } from "../../gateway/http/options.ts";
 import type { AdmissionPolicy } from "../../turns/options.ts";
 
 /** The pause that the user asked for, and since when, where the file says it; undefined if there is none. A file that cannot be read counts as a pause too. */
-export function readPause(file: string): PauseState | undefined {
+export function readPause(file: string): { readonly since: string | null } | undefined {
   if (statSync(file, { throwIfNoEntry: false }) === undefined) return undefined;
   try {
     const sinceMs = Date.parse(readFileSync(file, "utf8").trim());

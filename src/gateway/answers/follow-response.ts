@@ -11,12 +11,6 @@ import { storedContext } from "./start-turn.ts";
 import { streamTurn } from "./stream-turn.ts";
 import { cursorPastEnd, handedOut, parseCursor, type WireCursor } from "./wire-cursor.ts";
 
-/** A reader's position in a response's events, and the snapshot that it needs first at that position. */
-interface ReadFrom {
-  readonly cursor: WireCursor;
-  readonly snapshot?: WireEvent;
-}
-
 /**
  * `GET /v1/responses/{id}?stream=true`: all events, those after `starting_after` (with the state before them), or those after
  * `Last-Event-ID`. If both are present, `Last-Event-ID` is newer: a client that reconnects automatically repeats its URL.
@@ -39,7 +33,10 @@ export async function followResponse(gateway: Gateway, c: GatewayContext, record
 }
 
 /** @throws MillraceError `invalid_request` for a `Last-Event-ID` that is none of this response's. */
-function resumedAt(c: GatewayContext, record: TurnRecord): ReadFrom | undefined {
+function resumedAt(
+  c: GatewayContext,
+  record: TurnRecord,
+): { readonly cursor: WireCursor; readonly snapshot?: WireEvent } | undefined {
   const text = c.header("last-event-id")?.trim();
   if (!text) return undefined;
   const cursor = parseCursor(text);
@@ -62,7 +59,7 @@ async function startedAfter(
   gateway: Gateway,
   c: GatewayContext,
   { context, record }: { readonly context: EncodeContext; readonly record: TurnRecord },
-): Promise<ReadFrom | undefined> {
+): Promise<ReturnType<typeof resumedAt>> {
   const after = c.query("starting_after");
   if (after === undefined || after === "") return undefined;
   if (!/^\d{1,9}$/.test(after)) {

@@ -14,19 +14,6 @@ import { encodeUnread, type Names, summaryOf, type TurnSummary, tailAfter } from
 /** The events that the dashboard subscribes to. */
 export type GatewayEvents = EventSource<Pick<TurnLifecycle, "turn_started">>;
 
-export interface TurnFeedOptions {
-  readonly turns: Pick<Turns, "list" | "getLabel" | "outline" | "follow" | "unread">;
-  readonly events: GatewayEvents;
-  readonly clock: Clock;
-  readonly names: Names;
-  /** Changes with what the page says at its top: the pause, the store, the IDEs. Asked several times a second. */
-  readonly state: () => string;
-  /** Whether each running turn shows the end of its text now. */
-  readonly showsText: () => boolean;
-  /** 1,000 where unset. */
-  readonly mostKnown?: number;
-}
-
 /** How many turns a new onlooker is shown. */
 const shownAtFirst = 40;
 /** How many turns it knows at once, beside those that run. */
@@ -43,7 +30,21 @@ const stateEveryMs = 250;
  * The turns as they run, for one onlooker: first a list, then each that began or changed; and `state` whenever the gateway's own state
  * has changed since. It reads logs to their end and keeps no turn alive. Ends when the signal aborts.
  */
-export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): AsyncGenerator<WireEvent, void> {
+export async function* turnFeed(
+  options: {
+    readonly turns: Pick<Turns, "list" | "getLabel" | "outline" | "follow" | "unread">;
+    readonly events: GatewayEvents;
+    readonly clock: Clock;
+    readonly names: Names;
+    /** Changes with what the page says at its top: the pause, the store, the IDEs. Asked several times a second. */
+    readonly state: () => string;
+    /** Whether each running turn shows the end of its text now. */
+    readonly showsText: () => boolean;
+    /** 1,000 where unset. */
+    readonly mostKnown?: number;
+  },
+  signal: AbortSignal,
+): AsyncGenerator<WireEvent, void> {
   const { turns, events, clock, names, state, showsText, mostKnown = defaultMostKnown } = options;
   const summaries = new Map<string, TurnSummary>();
   const changed = new Set<string>();

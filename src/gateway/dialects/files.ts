@@ -2,16 +2,6 @@ import type { Part } from "../../log/request.ts";
 import type { History } from "./history.ts";
 import { imageFromBase64, refuse, textParts } from "./parse-body.ts";
 
-/** A file that a message brings: its data, or the place where they are. */
-export interface FileData {
-  readonly name?: string | null | undefined;
-  /** Base64, alone or as a data URL. */
-  readonly data?: string | null | undefined;
-  readonly mimeType?: string | null | undefined;
-  /** An address or an upload. */
-  readonly elsewhere?: string | null | undefined;
-}
-
 const texts =
   /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|toml|javascript|typescript|x-sh|sql|x-ndjson)\b|[a-z]+\/[\w.-]+\+(?:json|xml)\b)/i;
 const dataUrl = /^data:([^,;]*)(?:;[^,]*)?,/;
@@ -27,7 +17,19 @@ export function fileParts(
   history: History,
   type: string,
   path: string,
-  { name, data, mimeType, elsewhere }: FileData,
+  {
+    name,
+    data,
+    mimeType,
+    elsewhere,
+  }: {
+    readonly name?: string | null | undefined;
+    /** Base64, alone or as a data URL. */
+    readonly data?: string | null | undefined;
+    readonly mimeType?: string | null | undefined;
+    /** An address or an upload. */
+    readonly elsewhere?: string | null | undefined;
+  },
 ): Part[] {
   const start = data ? dataUrl.exec(data.slice(0, longestStart)) : null;
   const given = start?.[1] || mimeType || "";

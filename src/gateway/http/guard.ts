@@ -7,15 +7,10 @@ import { notServed, Refusal } from "./refusal.ts";
 import type { Reply } from "./reply.ts";
 import { answerInfos } from "./route-headers.ts";
 
-/** A key that opens the gateway. The first one is its owner's: it sees every turn, the others only their own. */
-export interface GatewayKey {
-  readonly name: string;
-  readonly key: Secret;
-}
-
 /** Which keys, hosts and origins are allowed. */
 export interface GuardPolicy {
-  readonly keys: readonly GatewayKey[];
+  /** The first one is the owner's: it sees every turn, the others only their own. */
+  readonly keys: readonly { readonly name: string; readonly key: Secret }[];
   /** Lower-case host names without ports. */
   readonly hosts: ReadonlySet<string>;
   readonly origins: ReadonlySet<string>;

@@ -9,7 +9,7 @@ import type { IssuedKey } from "../dashboard/inventory.ts";
 import type { GatewayEvents } from "../dashboard/turn-feed.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { AgentStats } from "../metrics/read-gauges.ts";
-import type { Caller, GatewayKey } from "./guard.ts";
+import type { Caller, GuardPolicy } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
 import type { OpenRpc } from "./rpc-handler.ts";
 import type { Timing } from "./timing.ts";
@@ -29,11 +29,6 @@ export interface StoreState {
   readonly hint: string | null;
   /** The store was found damaged when it was opened, and the log is new: where the old files are kept. */
   readonly damaged?: { readonly copy: string } | null;
-}
-
-/** That its owner has paused the gateway, and since when. */
-export interface PauseState {
-  readonly since: string | null;
 }
 
 export interface ConsentBook {
@@ -57,7 +52,7 @@ export interface GatewayOptions {
   readonly clock: Clock;
   readonly log: GatewayLog;
   /** At least one, each of at least 16 characters: a gateway without a key does not open. */
-  readonly keys: readonly GatewayKey[];
+  readonly keys: GuardPolicy["keys"];
   /** The owner's key now, in place of the first of `keys`; asked at each request. */
   readonly ownerKey?: () => Secret;
   /** Finds the caller of a key that is not in `keys`; called for each request with such a key. */
@@ -81,7 +76,7 @@ export interface GatewayOptions {
   /** Whether the log can be written, for `/health`, `/metrics` and the dashboard. */
   readonly storeState?: () => StoreState;
   /** The pause, for `/health`; null while there is none. */
-  readonly pauseState?: () => PauseState | null;
+  readonly pauseState?: () => { readonly since: string | null } | null;
   /** The limit in force, for `/health`. */
   readonly turnLimit?: () => {
     readonly most: number | undefined;

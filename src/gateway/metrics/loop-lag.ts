@@ -12,12 +12,6 @@ const quantiles = [0.5, 0.99, 1] as const;
 type IntervalHistogram = ReturnType<typeof monitorEventLoopDelay>;
 type Monitor = typeof monitorEventLoopDelay;
 
-/** The state kept while the lag is measured. */
-interface Look {
-  readonly histogram: IntervalHistogram;
-  sinceMs: number;
-}
-
 /**
  * Measures how late the event loop runs due work. For this, the process wakes up fifty times a second, also when it has nothing else
  * to do. So it measures only while a scraper reads the lag.
@@ -26,7 +20,7 @@ export class LoopLag {
   readonly #gauge: Gauge<"quantile">;
   readonly #monitor: Monitor;
   #isServed = false;
-  #look: Look | undefined;
+  #look: { readonly histogram: IntervalHistogram; sinceMs: number } | undefined;
   #unread: NodeJS.Timeout | undefined;
 
   constructor(registry: Registry, monitor: Monitor = monitorEventLoopDelay) {
@@ -63,7 +57,7 @@ export class LoopLag {
   }
 
   /** Reads the lag measured so far, and goes on measuring; undefined at the first reading. */
-  #read(): Look | undefined {
+  #read() {
     if (!this.#isServed) return undefined;
     clearTimeout(this.#unread);
     this.#unread = setTimeout(() => this.#stop(), unreadMs).unref();

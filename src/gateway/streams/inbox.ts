@@ -17,15 +17,7 @@ import { refusal } from "../dialects/idempotent/errors.ts";
 import type { RpcParts } from "../http/rpc-handler.ts";
 import { firstTurn, nextTurn } from "./next-turn.ts";
 import { unreadable } from "./rpc/refuse-call.ts";
-import { type EndedAnswer, type OpenStream, readAnswer } from "./stream-log.ts";
-
-/** The gateway's side of a session's messages. */
-export interface InboxPorts extends Pick<RpcParts, "models" | "metrics" | "limits"> {
-  /** Called with the number of each message that is durable. */
-  readonly acknowledge: (seqno: number) => void;
-  /** Called once with the reason why the attach must end: a message was wrong, or could not be stored. */
-  readonly fail: (error: unknown) => void;
-}
+import { type OpenStream, readAnswer } from "./stream-log.ts";
 
 /** Messages that wait for a missing one, and messages that wait to be accepted; more of either are not taken. */
 export const mostWaiting = 64;
@@ -39,7 +31,7 @@ const mostWaitingBytes = 1024 * 1024;
  */
 export class Inbox {
   readonly #stream: OpenStream;
-  readonly #ports: InboxPorts;
+  readonly #ports;
   readonly #early = new Map<number, ParsedMessage>();
   /** The work on all messages that have arrived; each waits for the one before. Never rejects. */
   #line: Promise<void> = Promise.resolve();
@@ -47,10 +39,18 @@ export class Inbox {
   #waitingBytes = 0;
   /** The next number that may come after those in the line. */
   #expected: number;
-  #answer: { readonly turnId: TurnId; readonly ended: Promise<EndedAnswer> } | undefined;
+  #answer: { readonly turnId: TurnId; readonly ended: ReturnType<typeof readAnswer> } | undefined;
   #aborting = false;
 
-  constructor(stream: OpenStream, ports: InboxPorts) {
+  constructor(
+    stream: OpenStream,
+    ports: Pick<RpcParts, "models" | "metrics" | "limits"> & {
+      /** Called with the number of each message that is durable. */
+      readonly acknowledge: (seqno: number) => void;
+      /** Called once with the reason why the attach must end: a message was wrong, or could not be stored. */
+      readonly fail: (error: unknown) => void;
+    },
+  ) {
     this.#stream = stream;
     this.#ports = ports;
     this.#expected = stream.state.accepted;

@@ -32,15 +32,14 @@ export interface StoredStream {
   /** When the first of its ended turns is no longer kept, epoch ms; `Infinity` where none has ended. */
   readonly expiresAtMs: number;
   /** What was encoded; undefined where it is too long to be held: then it is read once more, at the client's pace. */
-  readonly held: HeldChunks | undefined;
-}
-
-/** All chunks that a stream's logs hold after a cursor, the encoder that made them, and the last event of each turn. */
-interface HeldChunks {
-  readonly encoder: StreamEncoder;
-  /** Taken out once they are sent. */
-  readonly chunks: ServerChunk[];
-  readonly read: readonly { readonly turnId: TurnId; readonly lastEventId: EventId }[];
+  readonly held:
+    | {
+        readonly encoder: StreamEncoder;
+        /** Taken out once they are sent. */
+        readonly chunks: ServerChunk[];
+        readonly read: readonly { readonly turnId: TurnId; readonly lastEventId: EventId }[];
+      }
+    | undefined;
 }
 
 /** Bytes of the chunks that one attach holds until its client has taken them. */
@@ -166,14 +165,15 @@ function toldSpent(error: ErrorRecord): ErrorRecord {
   return { ...error, hint: withSpentStream(error.hint, waitAfterFirst(error)) };
 }
 
-/** A turn that has ended: its blocks, and whether it waits for results of its calls. */
-export interface EndedAnswer {
+/** Reads a turn to its end, as an observer. Throws as reading does. */
+export async function readAnswer(
+  reading: StreamAccess,
+  turnId: TurnId,
+  signal: AbortSignal,
+): Promise<{
   readonly blocks: readonly Block[];
   readonly waits: boolean;
-}
-
-/** Reads a turn to its end, as an observer. Throws as reading does. */
-export async function readAnswer(reading: StreamAccess, turnId: TurnId, signal: AbortSignal): Promise<EndedAnswer> {
+}> {
   const fold = new AnswerFold({ tools: [] });
   for await (const event of reading.follow(turnId, startOfLog, signal)) fold.push(event);
   return { blocks: fold.answer.blocks, waits: waitsForResults(fold.answer.end) };

@@ -17,13 +17,6 @@ import {
 } from "../rows.ts";
 import { rowScripts } from "./row-scripts.ts";
 
-export interface RedisRowsOptions {
-  /** `redis://`, `rediss://`, or `unix:` and the path of a socket. May hold a password: never logged. */
-  readonly url: string;
-  /** The prefix of every key, `millrace:` by default; gateways that share turns have the same one. */
-  readonly prefix?: string;
-}
-
 type Client = ReturnType<typeof createClient>;
 type Word = string | number | Uint8Array;
 type Flat = readonly Buffer[];
@@ -54,7 +47,15 @@ export class RedisRows implements Rows {
   readonly #waiters = new Waiters<string>();
 
   /** @throws MillraceError `degraded` when the server cannot be reached. */
-  static async open({ url, prefix = "millrace:" }: RedisRowsOptions): Promise<RedisRows> {
+  static async open({
+    url,
+    prefix = "millrace:",
+  }: {
+    /** `redis://`, `rediss://`, or `unix:` and the path of a socket. May hold a password: never logged. */
+    readonly url: string;
+    /** The prefix of every key, `millrace:` by default; gateways that share turns have the same one. */
+    readonly prefix?: string;
+  }): Promise<RedisRows> {
     const rows = new RedisRows(createClient(redisClientOptions(url)), prefix);
     await rows.#connect();
     return rows;

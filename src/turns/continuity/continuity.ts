@@ -18,18 +18,6 @@ import {
 import type { TrajectoryNotes } from "./orphaned-trajectories.ts";
 import { heldPart, historyAfter, type VisibleAnswer } from "./visible-history.ts";
 
-export interface ContinuityOptions {
-  readonly clock: Clock;
-  /** How long a trajectory is kept for the next turn of its conversation, and a prompt waits for the results of its calls; ms. */
-  readonly idleMs: number;
-  /** How many are kept at most. */
-  readonly limit?: number;
-  /** Cleans up a trajectory that will not be continued. */
-  readonly archive: (cascadeId: CascadeId) => Promise<void>;
-  /** Called for every trajectory that is kept, and for its end. */
-  readonly notes?: Pick<TrajectoryNotes, "kept" | "taken" | "archived"> | undefined;
-}
-
 /** Whose request it is: trajectories never cross callers, nor the sessions that clients name. */
 export interface Asker {
   readonly request: TurnRequest;
@@ -48,12 +36,22 @@ const defaultLimit = 32;
  * from the history that the client sends, or recalled from the log where its prompt waits.
  */
 export class Continuity {
-  readonly #options: ContinuityOptions;
+  readonly #options;
   readonly #stopping = new AbortController();
   readonly #sweeping: Promise<void>;
   #state: LiveTrajectories = noTrajectories;
 
-  constructor(options: ContinuityOptions) {
+  constructor(options: {
+    readonly clock: Clock;
+    /** How long a trajectory is kept for the next turn of its conversation, and a prompt waits for the results of its calls; ms. */
+    readonly idleMs: number;
+    /** How many are kept at most. */
+    readonly limit?: number;
+    /** Cleans up a trajectory that will not be continued. */
+    readonly archive: (cascadeId: CascadeId) => Promise<void>;
+    /** Called for every trajectory that is kept, and for its end. */
+    readonly notes?: Pick<TrajectoryNotes, "kept" | "taken" | "archived"> | undefined;
+  }) {
     this.#options = options;
     this.#sweeping = this.#sweep();
   }

@@ -9,25 +9,23 @@ export function isContinued({ unified }: FinishReason): boolean {
   return unified === "stop" || unified === "tool_calls";
 }
 
-export interface ConversationOptions {
-  readonly continuity: Continuity;
-  readonly asker: Asker;
-  readonly choice: Continuation;
-  /** The prompt for the trajectory that the choice names; undefined where the layout cannot say it. */
-  readonly continued: Prompt | undefined;
-}
-
 /**
  * The conversation of one turn: the choice of its trajectory, and that trajectory's end. The trajectory of a whole answer is kept for
  * the next turn. A chosen trajectory that is not kept again is released.
  */
 export class Conversation {
-  readonly #options: ConversationOptions;
+  readonly #options;
   readonly #calls: TurnEventBody[] = [];
   #chosen: CascadeId | undefined;
   #travelled: string | undefined;
 
-  constructor(options: ConversationOptions) {
+  constructor(options: {
+    readonly continuity: Continuity;
+    readonly asker: Asker;
+    readonly choice: Continuation;
+    /** The prompt for the trajectory that the choice names; undefined where the layout cannot say it. */
+    readonly continued: Prompt | undefined;
+  }) {
     this.#options = options;
     this.#chosen = options.choice.type === "reuse" ? options.choice.cascadeId : undefined;
   }

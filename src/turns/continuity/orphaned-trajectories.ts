@@ -31,19 +31,6 @@ export interface TrajectoryNotes {
   left(): Promise<readonly NotedTrajectory[]>;
 }
 
-export interface OrphanedTrajectoriesOptions {
-  readonly notes: TrajectoryNotes;
-  readonly store: Pick<LogStore, "oldestRunningMs">;
-  readonly clock: Clock;
-  /** Names this process. */
-  readonly owner: string;
-  readonly ownerIsGone: (owner: string) => boolean;
-  /** Whether this process keeps it or uses it now: the times of notes are wall time, which may jump. */
-  readonly isKept?: (cascadeId: CascadeId) => boolean;
-  /** Stops and archives a trajectory. Throws the errors of finding an IDE, and the IDE's own. */
-  readonly archive: (cascadeId: CascadeId) => Promise<void>;
-}
-
 /** The pause between two looks, the most refusals of an IDE, and the pauses between two tries of one trajectory. A row of docs/dev/turn-machine.md. */
 const lookEveryMs = 15_000;
 const mostRefusals = 5;
@@ -64,7 +51,18 @@ const skewMs = 10_000;
  * Source: docs/reliability.md, "Where it ends".
  */
 export async function archiveOrphanedTrajectories(
-  options: OrphanedTrajectoriesOptions,
+  options: {
+    readonly notes: TrajectoryNotes;
+    readonly store: Pick<LogStore, "oldestRunningMs">;
+    readonly clock: Clock;
+    /** Names this process. */
+    readonly owner: string;
+    readonly ownerIsGone: (owner: string) => boolean;
+    /** Whether this process keeps it or uses it now: the times of notes are wall time, which may jump. */
+    readonly isKept?: (cascadeId: CascadeId) => boolean;
+    /** Stops and archives a trajectory. Throws the errors of finding an IDE, and the IDE's own. */
+    readonly archive: (cascadeId: CascadeId) => Promise<void>;
+  },
   signal: AbortSignal,
 ): Promise<void> {
   const { notes, clock, archive } = options;
@@ -108,7 +106,9 @@ async function orphanedTrajectories({
   owner,
   ownerIsGone,
   isKept = () => false,
-}: OrphanedTrajectoriesOptions): Promise<readonly { readonly cascadeId: CascadeId; readonly fromMs: number }[]> {
+}: Parameters<typeof archiveOrphanedTrajectories>[0]): Promise<
+  readonly { readonly cascadeId: CascadeId; readonly fromMs: number }[]
+> {
   try {
     const noted = (await notes.left()).filter((each) => {
       if (isKept(each.cascadeId)) return false;

@@ -17,15 +17,9 @@ export interface VisibleHistory {
 /** The answer of a turn as its client sees it. */
 export interface VisibleAnswer {
   readonly text: string;
-  readonly calls: readonly VisibleCall[];
+  readonly calls: readonly { readonly callId: string; readonly name: string; readonly arguments: string }[];
   /** Its prompt goes on: the agent waits for the results of the calls. */
   readonly waits?: boolean;
-}
-
-interface VisibleCall {
-  readonly callId: string;
-  readonly name: string;
-  readonly arguments: string;
 }
 
 /** The answer that these events end with. */
@@ -33,7 +27,7 @@ export function visibleAnswer(
   events: readonly TurnEventBody[],
   { reason, text }: Pick<TurnEventBody & { readonly type: "finished" }, "reason" | "text">,
 ): VisibleAnswer {
-  const calls = new Map<string, VisibleCall>();
+  const calls = new Map<string, VisibleAnswer["calls"][number]>();
   for (const event of events) {
     if (event.type !== "tool_call") continue;
     const { callId, name, argumentsDelta } = event;

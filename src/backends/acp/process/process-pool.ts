@@ -20,24 +20,6 @@ export interface PoolProcess {
   onIdle: () => void;
 }
 
-export interface PoolOptions<P extends PoolProcess> {
-  readonly clock: Clock;
-  /** How long a process without work is kept; ms. */
-  readonly warmMs: number;
-  /** Shortest time between two starts after one failure; doubles with each further one; ms. */
-  readonly restartMs: number;
-  /** Starts a process, hands it to `onChild`, and sends `initialize`. */
-  readonly start: (launch: AgentLaunch, onChild: (child: AgentChild) => void, signal: AbortSignal) => Promise<P>;
-  /**
-   * The processes that the gateway before left since the last call, each with the key of its launch: undefined where its settings have
-   * changed. `isBusy`: there is one that cannot be had now.
-   */
-  readonly takeOver?: (signal: AbortSignal) => Promise<{
-    readonly left: readonly (readonly [key: string | undefined, process: P])[];
-    readonly isBusy: boolean;
-  }>;
-}
-
 /** A process that may not end yet. `release` is called once. */
 export interface Lease<P> {
   readonly process: P;
@@ -77,7 +59,7 @@ const patienceMs = 5_000;
  * ended. Each serves any number of sessions at once. A process is started when it is needed and ended after a time without work.
  */
 export class ProcessPool<P extends PoolProcess> {
-  readonly #options: PoolOptions<P>;
+  readonly #options;
   readonly #slots = new Map<string, Slot<P>>();
   readonly #failures = new Map<string, Failure>();
   readonly #closing = new AbortController();
@@ -91,7 +73,23 @@ export class ProcessPool<P extends PoolProcess> {
   /** The abilities of the process that was started last. */
   lastAbilities: Abilities | undefined;
 
-  constructor(options: PoolOptions<P>) {
+  constructor(options: {
+    readonly clock: Clock;
+    /** How long a process without work is kept; ms. */
+    readonly warmMs: number;
+    /** Shortest time between two starts after one failure; doubles with each further one; ms. */
+    readonly restartMs: number;
+    /** Starts a process, hands it to `onChild`, and sends `initialize`. */
+    readonly start: (launch: AgentLaunch, onChild: (child: AgentChild) => void, signal: AbortSignal) => Promise<P>;
+    /**
+     * The processes that the gateway before left since the last call, each with the key of its launch: undefined where its settings have
+     * changed. `isBusy`: there is one that cannot be had now.
+     */
+    readonly takeOver?: (signal: AbortSignal) => Promise<{
+      readonly left: readonly (readonly [key: string | undefined, process: P])[];
+      readonly isBusy: boolean;
+    }>;
+  }) {
     this.#options = options;
   }
 

@@ -4,15 +4,6 @@ import { isObject, type JsonObject } from "../../../base/json.ts";
 const changes = new Set(["tool_addition", "tool_removal"]);
 const holders = new Set(["mid_conv_system", "compaction"]);
 
-/** What messages say about the rest of the conversation: the effort, and which tools can be called. The last directive counts. */
-export interface Directives {
-  readonly effort: unknown;
-  /** Tools by name: those that were added, and those that were taken out. */
-  readonly tools: ReadonlyMap<string, boolean>;
-  /** Tools that were defined in the conversation, as `tools` of a request has them. */
-  readonly defined: readonly JsonObject[];
-}
-
 /** The content of a message as blocks. The blocks inside a `mid_conv_system` block stand in its place. */
 export function blocksOf(content: unknown): readonly unknown[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
@@ -32,7 +23,13 @@ function typeOf(block: unknown): string {
 }
 
 /** Reads the directives of a conversation. One that cannot be read changes nothing. Source: docs/dev/wire/clients.md, "Messages". */
-export function readDirectives(messages: readonly unknown[]): Directives {
+export function readDirectives(messages: readonly unknown[]): {
+  readonly effort: unknown;
+  /** Tools by name: those that were added, and those that were taken out. */
+  readonly tools: ReadonlyMap<string, boolean>;
+  /** Tools that were defined in the conversation, as `tools` of a request has them. */
+  readonly defined: readonly JsonObject[];
+} {
   let effort: unknown;
   const tools = new Map<string, boolean>();
   const defined: JsonObject[] = [];

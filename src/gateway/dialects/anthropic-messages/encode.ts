@@ -14,7 +14,7 @@ import {
 import { type Dialect, type EncodeContext, type Encoder, type WireEvent, wireId } from "../dialect.ts";
 import { anthropicErrorBody, encodeAnthropicError, failureOf } from "../errors.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
-import { type MessagesWire, parseMessagesRequest } from "./request.ts";
+import { parseMessagesRequest } from "./request.ts";
 
 /**
  * Message events: `message_start`, blocks one after the other, `message_delta`, `message_stop`. Thinking comes without a
@@ -86,7 +86,7 @@ function encodeMessage(context: EncodeContext, answer: Answer): unknown {
 }
 
 function head(context: EncodeContext): JsonObject {
-  const { model } = context.parsed.wire as MessagesWire; // set by this dialect's own parser
+  const { model } = context.parsed.wire as ReturnType<typeof parseMessagesRequest>["wire"]; // set by this dialect's own parser
   return {
     id: wireId("msg_", context.turnId),
     type: "message",

@@ -4,7 +4,7 @@ import type { ReasoningEffort, ResponseFormat, Tool, TurnRequest } from "../../.
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
 import { effortNamed, outputLimit, parseBody, refuse } from "../parse-body.ts";
-import { type Directives, readDirectives } from "./directives.ts";
+import { readDirectives } from "./directives.ts";
 import { messagesSchema, parseMessages, parseSystem, systemSchema } from "./messages.ts";
 import { parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
 
@@ -27,17 +27,14 @@ export const messagesBody = z.object({
   thread: z.unknown().optional(),
 });
 
-/** The echoed part of a request that the turn itself does not hold: the model's name as the client wrote it. */
-export interface MessagesWire {
-  readonly model: string;
-}
-
 /**
  * A Messages request. Beta headers, `cache_control`, `context_management`, `metadata` and unknown members are not read.
  *
  * @throws MillraceError `invalid_request` with the path of the field. Source: docs/dev/wire/clients.md, "Messages".
  */
-export function parseMessagesRequest(body: unknown): ParsedTurn & { readonly wire: MessagesWire } {
+export function parseMessagesRequest(body: unknown): ParsedTurn & {
+  readonly wire: { readonly model: string };
+} {
   const parsed = parseBody(messagesBody, body);
   if (parsed.thread !== undefined && parsed.thread !== null) throw threadRefused();
   const choice = parsed.tool_choice;
@@ -80,7 +77,7 @@ function threadRefused(): MillraceError {
 }
 
 /** The tools that can be called now: those of the request, and those that the conversation defined, without those that it took out. */
-function toolsNow(offered: readonly Tool[], { tools, defined }: Directives): readonly Tool[] {
+function toolsNow(offered: readonly Tool[], { tools, defined }: ReturnType<typeof readDirectives>): readonly Tool[] {
   const inline = defined.flatMap((definition) => {
     const given = toolsSchema.safeParse([definition]);
     const { name, input_schema: parameters, description } = given.data?.[0] ?? {};

@@ -22,12 +22,6 @@ export const toolChoiceSchema = z
   ])
   .nullish();
 
-/** Tools that the client runs, and the types of those that were left out. */
-export interface ParsedTools {
-  readonly tools: readonly Tool[];
-  readonly ignored: readonly string[];
-}
-
 /**
  * A tool with an `input_schema` belongs to the client, for any type; so do the tools whose form the API defines and that the client
  * runs (`bash_…`, `text_editor_…`, `memory_…`). Any other tool (`web_search_…`) is run by the vendor.
@@ -40,7 +34,7 @@ export function parseTools(
   given: z.infer<typeof toolsSchema>,
   choice: z.infer<typeof toolChoiceSchema>,
   others: readonly HostedTool[] = [],
-): ParsedTools {
+): { readonly tools: readonly Tool[]; readonly ignored: readonly string[] } {
   const tools: Tool[] = [];
   const hosted: HostedTool[] = [];
   for (const [i, { type, name, description, input_schema: parameters }] of (given ?? []).entries()) {

@@ -17,14 +17,6 @@ export type Digest = (before: Uint8Array, chunk: Uint8Array) => Uint8Array;
 /** Called for each chunk, with the digest up to it. */
 export type OnChunk = (chunk: ServerChunk, chain: Uint8Array) => void;
 
-export interface StreamEncoderOptions {
-  readonly digest: Digest;
-  /** The fields of the stream's request that this gateway does not read; called once the model has the prompt. */
-  readonly unread: () => readonly string[];
-  /** The failure that ended the stream, as its client reads it. Pure. */
-  readonly told: (error: ErrorRecord) => ErrorRecord;
-}
-
 type ChunkInit = Omit<MessageInitShape<typeof ServerChunkSchema>, "eventId" | "$typeName">;
 type EndInit = Omit<MessageInitShape<typeof StreamEndSchema>, "eventCount" | "chainDigest" | "$typeName">;
 
@@ -49,7 +41,17 @@ export class StreamEncoder {
   #earlierUsage: Pick<Usage, "promptTokens" | "completionTokens"> | undefined;
   #ended: AnswerEnd | undefined;
 
-  constructor({ digest, unread, told }: StreamEncoderOptions) {
+  constructor({
+    digest,
+    unread,
+    told,
+  }: {
+    readonly digest: Digest;
+    /** The fields of the stream's request that this gateway does not read; called once the model has the prompt. */
+    readonly unread: () => readonly string[];
+    /** The failure that ended the stream, as its client reads it. Pure. */
+    readonly told: (error: ErrorRecord) => ErrorRecord;
+  }) {
     this.#digest = digest;
     this.#unread = unread;
     this.#told = told;

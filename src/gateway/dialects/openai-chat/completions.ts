@@ -16,12 +16,12 @@ export const completionsBody = chatBody
     best_of: z.number().nullish(),
   });
 
-interface CompletionWire extends ChatWire {
-  /** The answer begins with the prompt. */
-  readonly echo: boolean;
-}
-
-function parseCompletion(body: unknown): ParsedTurn & { readonly wire: CompletionWire } {
+function parseCompletion(body: unknown): ParsedTurn & {
+  readonly wire: ChatWire & {
+    /** The answer begins with the prompt. */
+    readonly echo: boolean;
+  };
+} {
   const { prompt, suffix, echo, best_of: best, ...chat } = parseBody(completionsBody, body);
   if (suffix) throw refuse("suffix", "Insertion is not supported.", "Put both sides into the prompt.");
   if (typeof best === "number" && best !== 1) throw refuse("best_of", "Only one answer per request is supported.");
@@ -41,7 +41,7 @@ function promptText(prompt: z.infer<typeof completionsBody>["prompt"]): string {
 
 function echoed({ parsed }: EncodeContext): string {
   const [asked] = parsed.request.messages;
-  return (parsed.wire as CompletionWire).echo && asked !== undefined // set by this dialect's own parser
+  return (parsed.wire as ReturnType<typeof parseCompletion>["wire"]).echo && asked !== undefined // set by this dialect's own parser
     ? asked.parts.map((part) => (part.type === "text" ? part.text : "")).join("")
     : "";
 }

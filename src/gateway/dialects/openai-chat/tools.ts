@@ -46,12 +46,6 @@ const objectChoice = z.discriminatedUnion("type", [
 export const toolChoiceSchema = z.union([z.enum(plainChoices), z.looseObject({ type: z.string() })]).nullish();
 export const functionCallSchema = z.union([z.enum(["none", "auto"]), z.object({ name: z.string() })]).nullish();
 
-/** The client's own tools, and the types of hosted ones that were left out. */
-export interface ChatTools {
-  readonly tools: readonly Tool[];
-  readonly ignored: readonly string[];
-}
-
 /**
  * Functions and custom tools. `hosted`: tools that the request asks for elsewhere (`web_search_options`); `chosen`: its `tool_choice`.
  *
@@ -61,7 +55,7 @@ export function parseTools(
   given: z.infer<typeof toolsSchema>,
   functions: z.infer<typeof functionsSchema>,
   { hosted: others = [], choice }: { readonly hosted?: readonly HostedTool[]; readonly choice?: unknown } = {},
-): ChatTools {
+): { readonly tools: readonly Tool[]; readonly ignored: readonly string[] } {
   const tools: Tool[] = [];
   const hosted: HostedTool[] = [];
   for (const [i, tool] of (given ?? []).entries()) {

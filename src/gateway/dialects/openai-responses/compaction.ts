@@ -6,11 +6,6 @@ import { openAiResponses } from "./encode.ts";
 import { parseResponsesRequest } from "./request.ts";
 import { compactionItems, responseObject, responsePrefix } from "./response-object.ts";
 
-/** What the answer repeats of its request: the user's own messages. */
-interface CompactionWire {
-  readonly kept: readonly JsonObject[];
-}
-
 /**
  * `POST /v1/responses/compact`: one prompt that asks for notes. The answer is the user's messages and one item that holds the notes,
  * which a later request brings back. `previous`: as for a response. Source: docs/dev/wire/clients.md, "Responses".
@@ -40,7 +35,7 @@ function userMessages(input: unknown): readonly JsonObject[] {
 }
 
 function encodeCompaction(context: EncodeContext, answer: Answer): JsonObject {
-  const { kept } = context.parsed.wire as CompactionWire; // set by `parse` above
+  const { kept } = context.parsed.wire as { readonly kept: readonly JsonObject[] }; // set by `parse` above
   const messages = kept.map((item, i) => ({
     id: `${wireId("msg_", context.turnId)}_${i}`,
     status: "completed",

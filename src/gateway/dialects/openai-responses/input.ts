@@ -135,18 +135,11 @@ class AssistantMessage {
   }
 }
 
-/** The place of an item, and what was read before it. */
-interface ItemPlace {
-  readonly path: string;
-  readonly messages: Message[];
-  readonly history: History;
-}
-
 /** Adds an item to the assistant's message; false if the item is not the assistant's. */
 function addToAssistant(
   assistant: AssistantMessage,
   item: JsonObject,
-  { path, messages, history }: ItemPlace,
+  { path, messages, history }: { readonly path: string; readonly messages: Message[]; readonly history: History },
 ): boolean {
   switch (typeOf(item)) {
     case "message": {

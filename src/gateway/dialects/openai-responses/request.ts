@@ -5,14 +5,7 @@ import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
 import { effortNamed, outputLimit, parseBody, refuse, textParts } from "../parse-body.ts";
 import { inputSchema, parseInput, toolsOfItems } from "./input.ts";
-import {
-  type NamespacedName,
-  type ParsedTools,
-  parseToolChoice,
-  parseTools,
-  toolChoiceSchema,
-  toolsSchema,
-} from "./tools.ts";
+import { type NamespacedName, parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
 
 const formatSchema = z
   .discriminatedUnion("type", [
@@ -62,10 +55,6 @@ export interface ResponsesWire {
   readonly echo: Readonly<Record<string, unknown>>;
 }
 
-export interface ParsedResponse extends ParsedTurn {
-  readonly wire: ResponsesWire;
-}
-
 const echoed = [
   "instructions",
   "metadata",
@@ -94,7 +83,7 @@ export function parseResponsesRequest(
   body: unknown,
   previous: readonly Message[],
   asksForNotes = false,
-): ParsedResponse {
+): ParsedTurn & { readonly wire: ResponsesWire } {
   const parsed = parseBody(responsesBody, body);
   for (const name of ["conversation", "prompt"] as const) {
     if (parsed[name] !== undefined && parsed[name] !== null) {
@@ -155,7 +144,7 @@ const ask = `Write down what is needed to go on with this conversation without i
 was done and found (names, paths, values as they are), and what comes next. Answer with these notes alone.`;
 
 const askForNotes: Message = { role: "user", parts: textParts([ask]) };
-const noTools: ParsedTools = { tools: [], ignored: [], namespaced: {} };
+const noTools: ReturnType<typeof parseTools> = { tools: [], ignored: [], namespaced: {} };
 
 /** The input without the items at its end by which a client asks for a compaction. */
 function withoutTrigger(input: z.infer<typeof inputSchema>) {

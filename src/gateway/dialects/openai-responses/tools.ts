@@ -41,13 +41,6 @@ export interface NamespacedName {
   readonly name: string;
 }
 
-/** Tools that the client runs; the types of hosted ones that were left out; and which names were joined with a namespace. */
-export interface ParsedTools {
-  readonly tools: readonly Tool[];
-  readonly ignored: readonly string[];
-  readonly namespaced: Readonly<Record<string, NamespacedName>>;
-}
-
 /** One name for a tool of a namespace: namespaces are the client's own grouping, models know flat names. */
 export function joinName(namespace: string | null | undefined, name: string): string {
   return namespace ? `${namespace}__${name}` : name;
@@ -64,7 +57,14 @@ export function parseTools(
   tools: z.infer<typeof toolsSchema>,
   choice: z.infer<typeof toolChoiceSchema>,
   ofItems: readonly { readonly tool: unknown; readonly path: string }[],
-): ParsedTools {
+): {
+  /** Those that the client runs. */
+  readonly tools: readonly Tool[];
+  /** The types of hosted ones that were left out. */
+  readonly ignored: readonly string[];
+  /** Which names were joined with a namespace. */
+  readonly namespaced: Readonly<Record<string, NamespacedName>>;
+} {
   const found = new Map<string, Tool>();
   const hosted: HostedTool[] = [];
   const namespaced: Record<string, NamespacedName> = {};

@@ -9,15 +9,6 @@ import { encodeInterruption, encodeRefusal, type Reason, refusal } from "../../d
 import { Refusal } from "../../http/refusal.ts";
 import type { RpcParts, RpcRequest, RpcResponse } from "../../http/rpc-handler.ts";
 
-/** Why a call is refused before its body is read. */
-export interface RefusedCall {
-  readonly error: ConnectError;
-  /** Where it is another one than the error's code has. */
-  readonly status?: number;
-  /** Whether the connection is of no more use. */
-  readonly closes?: boolean;
-}
-
 /**
  * The refusal of a method that is not served. Connect itself would answer a bare status, and an original client would then try for ever.
  * Source: docs/dev/wire/idempotent-streams.md, "Client algorithm".
@@ -52,7 +43,17 @@ function refuse(reason: Reason, message: string, hint: string): ConnectError {
 export function writeRefusal(
   request: RpcRequest,
   response: RpcResponse,
-  { error, status, closes = false }: RefusedCall,
+  {
+    error,
+    status,
+    closes = false,
+  }: {
+    readonly error: ConnectError;
+    /** Where it is another one than the error's code has. */
+    readonly status?: number;
+    /** Whether the connection is of no more use. */
+    readonly closes?: boolean;
+  },
 ): void {
   const contentType = /^application\/connect\+(?:proto|json)\b/.exec(request.headers["content-type"] ?? "")?.[0];
   const text = new TextEncoder();

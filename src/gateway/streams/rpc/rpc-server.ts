@@ -21,14 +21,15 @@ import type { RpcRequest, RpcResponse } from "../../http/rpc-handler.ts";
 import { scannedCall } from "./message-door.ts";
 import { endWith, needsHttp2, noSuchMethod, unreadable, writeRefusal } from "./refuse-call.ts";
 
-export interface RpcServerOptions {
+/** Answers calls. A failure before the method is reached has details too. Source: docs/dev/wire/idempotent-streams.md, "What a server must do". */
+export function rpcServer({
+  routes,
+  mostBytes,
+}: {
   readonly routes: (router: ConnectRouter) => void;
   /** Of one message, before and after it is unpacked. */
   readonly mostBytes: number;
-}
-
-/** Answers calls. A failure before the method is reached has details too. Source: docs/dev/wire/idempotent-streams.md, "What a server must do". */
-export function rpcServer({ routes, mostBytes }: RpcServerOptions) {
+}) {
   const router = createConnectRouter({
     grpc: false,
     grpcWeb: false,
@@ -39,7 +40,15 @@ export function rpcServer({ routes, mostBytes }: RpcServerOptions) {
   });
   routes(router);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
-  return (request: RpcRequest, response: RpcResponse, caller: CallerParts): void => {
+  return (
+    request: RpcRequest,
+    response: RpcResponse,
+    caller: {
+      readonly values: ContextValues;
+      /** The memory of one call's messages. */
+      readonly memory: () => BodyMemory;
+    },
+  ): void => {
     const path = (request.url ?? "").split("?", 1)[0] ?? "";
     const handle = handlers.get(path);
     if (handle === undefined) return writeRefusal(request, response, { error: noSuchMethod(path) });
@@ -55,7 +64,7 @@ export function rpcServer({ routes, mostBytes }: RpcServerOptions) {
     handle: UniversalHandler,
     request: RpcRequest,
     response: RpcResponse,
-    caller: CallerParts,
+    caller: Parameters<ReturnType<typeof rpcServer>>[2],
   ): Promise<void> {
     const counted = caller.memory();
     let isOver = false;
@@ -77,12 +86,6 @@ export function rpcServer({ routes, mostBytes }: RpcServerOptions) {
     const whole = isBare ? await detailed(answered, progress.refusal, mostBytes) : answered;
     await universalResponseToNodeResponse(whole, response); // its promise never resolves where all goes well
   }
-}
-
-interface CallerParts {
-  readonly values: ContextValues;
-  /** The memory of one call's messages. */
-  readonly memory: () => BodyMemory;
 }
 
 interface Progress {
