@@ -14,7 +14,7 @@ import {
   type TurnEvent,
   type TurnEventBody,
 } from "../log/event.ts";
-import { eachOf, type NextEvents } from "../log/read-turn.ts";
+import type { NextEvents } from "../log/read-turn.ts";
 import { unknownTurn } from "../log/rows.ts";
 import type { TurnRecord } from "../log/store.ts";
 import type { TurnLifecycle } from "../turns/lifecycle.ts";
@@ -139,17 +139,6 @@ export class ScriptedTurns implements Turns {
   /** Whether a reader came back for more after the terminal event. */
   delivered(turnId: TurnId): boolean {
     return this.#turns.get(turnId)?.record.delivered ?? false;
-  }
-
-  async *read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
-    const reader = this.open(turnId, after, signal);
-    let isDelivered = false;
-    try {
-      yield* eachOf(reader.next);
-      isDelivered = true;
-    } finally {
-      await reader.close(isDelivered);
-    }
   }
 
   open(turnId: TurnId, after: EventId, signal: AbortSignal): TurnReader {

@@ -15,7 +15,7 @@ import type {
   TurnRecord,
 } from "../log/store.ts";
 import type { BackOff } from "./back-off.ts";
-import type { TurnReads } from "./read.ts";
+import { eachDelivered, type TurnReads } from "./read.ts";
 import type { Readers } from "./readers.ts";
 import type { RunningTurns } from "./running-turns.ts";
 import type { TurnStarter } from "./start.ts";
@@ -108,7 +108,7 @@ export function openAttach(parts: {
         return sent;
       },
       cancel: (turnId, by) => running.cancel(turnId, by, stream),
-      read: (turnId, after, signal) => reads.read(turnId, after, signal, name),
+      read: (turnId, after, signal) => eachDelivered(() => reads.open(turnId, after, signal, name)),
       get: (turnId) => store.get(turnId, name),
       follow: (turnId, after, signal) => reads.follow(turnId, after, signal, name),
       close: () => watching.abort(notNeeded),

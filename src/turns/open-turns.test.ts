@@ -6,6 +6,7 @@ import { idle, until } from "../base/wait.fake.ts";
 import { openMemoryLog } from "../log/memory-log.fake.ts";
 import type { LogStore } from "../log/store.ts";
 import { plainRequest } from "../log/turn.fake.ts";
+import { eachDelivered } from "./read.ts";
 import { asking, bound, FakeReader, stoppedTurns } from "./turns.fake.ts";
 
 const never = new AbortController().signal;
@@ -123,7 +124,7 @@ describe("a turn", () => {
     const { turns, backend } = begin();
     const { turnId } = await turns.start(asking(), never);
     await backend.prompted();
-    const slow = turns.read(turnId, startOfLog, never);
+    const slow = eachDelivered(() => turns.open(turnId, startOfLog, never));
     const first = await slow.next();
     for (let i = 0; i < 50; i++) {
       backend.last.text(String(i));
@@ -172,7 +173,9 @@ describe("a turn", () => {
   test("that is unknown cannot be read or cancelled", async () => {
     const { turns } = begin();
     const unknown = "turn_none" as TurnId;
-    await expect(turns.read(unknown, startOfLog, never).next()).rejects.toMatchObject({ code: "invalid_request" });
+    await expect(eachDelivered(() => turns.open(unknown, startOfLog, never)).next()).rejects.toMatchObject({
+      code: "invalid_request",
+    });
     await expect(turns.cancel(unknown, "client")).rejects.toMatchObject({ code: "invalid_request" });
     await turns.remove(unknown);
   });

@@ -5,6 +5,7 @@ import type { TurnEvent } from "../log/event.ts";
 import type { TurnRequest } from "../log/request.ts";
 import { layoutPrompt } from "./prompt/layout.ts";
 import { assistant, bash, fakeRequest, toolResult, user } from "./prompt/request.fake.ts";
+import { eachDelivered } from "./read.ts";
 import { ScriptedBackend, scriptedCascade } from "./tools/scripted-backend.fake.ts";
 import { asking, fakeTurns } from "./turns.fake.ts";
 
@@ -26,7 +27,7 @@ function talking(backend: ScriptedBackend, continuity?: { readonly idleMs: numbe
   const ask = async (fields: Partial<TurnRequest>) => {
     const started = await turns.start(asking({ request: fakeRequest(fields), fingerprint: `body-${asked++}` }), signal);
     const events: TurnEvent[] = [];
-    for await (const event of turns.read(started.turnId, startOfLog, signal)) events.push(event);
+    for await (const event of eachDelivered(() => turns.open(started.turnId, startOfLog, signal))) events.push(event);
     return { events, how: started.continuity(), last: events.at(-1) };
   };
   return { turns, ask };

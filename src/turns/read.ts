@@ -35,23 +35,23 @@ export function openReads(store: LogStore, readers: Readers, stopping: AbortSign
     };
   }
 
-  async function* read(...asked: Parameters<typeof open>): AsyncGenerator<TurnEvent, void> {
-    const reader = open(...asked);
-    let isDelivered = false;
-    try {
-      yield* eachOf(reader.next);
-      isDelivered = true;
-    } finally {
-      await reader.close(isDelivered);
-    }
-  }
-
   return {
     look,
     open,
-    read,
     follow: (...asked: Parameters<typeof look>) => eachOf(look(...asked)),
     outline: (turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void> =>
       eachOf(readOutline(store, { turnId, after }, untilStopped(signal))),
   };
+}
+
+/** The events one by one. A consumer that asks for more after the last one confirms that it delivered the whole answer. */
+export async function* eachDelivered(open: () => TurnReader): AsyncGenerator<TurnEvent, void> {
+  const { next, close } = open();
+  let isDelivered = false;
+  try {
+    yield* eachOf(next);
+    isDelivered = true;
+  } finally {
+    await close(isDelivered);
+  }
 }

@@ -5,6 +5,7 @@ import { idle, until } from "../base/wait.fake.ts";
 import { openMemoryLog } from "../log/memory-log.fake.ts";
 import { plainRequest } from "../log/turn.fake.ts";
 import type { TurnsOptions } from "./options.ts";
+import { eachDelivered } from "./read.ts";
 import { asking, durable, FakeReader, type FakeTurns, fakeTurns, goingOn } from "./turns.fake.ts";
 import type { Turns } from "./turns.ts";
 
@@ -138,5 +139,7 @@ test("a turn that is removed is stopped, and unknown from then on", async () => 
   await until(() => backend.last.closed);
   expect(backend.last).toMatchObject({ stoppedBy: "cancel", closed: true });
   expect(await turns.get(turnId)).toBeUndefined();
-  await expect(turns.read(turnId, startOfLog, never).next()).rejects.toMatchObject({ code: "invalid_request" });
+  await expect(eachDelivered(() => turns.open(turnId, startOfLog, never)).next()).rejects.toMatchObject({
+    code: "invalid_request",
+  });
 });

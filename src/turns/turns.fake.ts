@@ -12,6 +12,7 @@ import type { StreamTurns } from "./attach.ts";
 import { FakeBackend } from "./backend.fake.ts";
 import { openTurns } from "./open-turns.ts";
 import type { PlannedModel, TurnsOptions } from "./options.ts";
+import { eachDelivered } from "./read.ts";
 import type { AskedTurn, Turns } from "./turns.ts";
 
 /** The last message as the whole prompt. */
@@ -93,7 +94,8 @@ export class FakeReader {
   constructor(turns: Turns, turnId: TurnId, after: EventId = startOfLog) {
     this.done = (async () => {
       try {
-        for await (const event of turns.read(turnId, after, this.#signal.signal)) this.events.push(event);
+        for await (const event of eachDelivered(() => turns.open(turnId, after, this.#signal.signal)))
+          this.events.push(event);
       } catch (error) {
         if (!this.#signal.signal.aborted) throw error;
       }

@@ -61,17 +61,14 @@ export interface Turns {
     signal: AbortSignal,
   ): Promise<StartedTurn>;
   /**
-   * Every event after the cursor, until the terminal one, at the reader's pace. A reader that stops early cancels nothing: the turn
-   * continues for its grace time. A reader that asks for more after the terminal event confirms that it delivered the whole answer.
-   * Throws `invalid_request` for an unknown turn or a cursor past its end, `expired` when the log is no longer kept, `cancelled` when
-   * the gateway stops first.
+   * Every event after the cursor, until the terminal one, in batches and at the reader's pace. A reader that stops early cancels nothing:
+   * the turn continues for its grace time. Its `next` throws `invalid_request` for an unknown turn or a cursor past its end, `expired`
+   * when the log is no longer kept, `cancelled` when the gateway stops first.
    */
-  read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
-  /** As `read`, in batches, for a reader that says itself when it is done. */
   open(turnId: TurnId, after: EventId, signal: AbortSignal): TurnReader;
   /** As `follow`, in batches. */
   look(turnId: TurnId, after: EventId, signal: AbortSignal): NextEvents;
-  /** As `read`, for onlookers (dashboard, tail): it neither keeps a turn alive nor counts as its delivery. */
+  /** As `open`, one by one, for onlookers (dashboard, tail): it neither keeps a turn alive nor counts as its delivery. */
   follow(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
   /** As `follow`, without the content: for any turn, also one that its client sealed. For counting and for the dashboard. */
   outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void>;
@@ -92,7 +89,7 @@ export interface Turns {
    * Returns the turn with the new values, or unchanged if they cannot be stored.
    */
   noteReader(record: TurnRecord, graceMs: number | undefined): Promise<TurnRecord>;
-  /** The client has the whole answer, by another way than `read`: no repetition of its request joins the turn. Throws the store's errors. */
+  /** The client has the whole answer, by another way than a reader: no repetition of its request joins the turn. Throws the store's errors. */
   noteDelivered(turnId: TurnId): Promise<void>;
   /** Ends the turn, durably; nothing happens if it has ended. */
   cancel(turnId: TurnId, by: CancelledBy): Promise<void>;
