@@ -40,7 +40,7 @@ async function drewStatusLine(): Promise<boolean> {
 
 async function runCommand(): Promise<void> {
   // Loaded first, and once: on Node 22 without the warning that the first import would print.
-  await (await import("../log/sqlite/open-file.ts")).loadSqlite();
+  (await import("../base/node/load-sqlite.ts")).loadSqlite();
   const [{ main }, { systemClock }, { homedir }] = await Promise.all([
     import("./main.ts"),
     import("../base/clock.ts"),

@@ -1,9 +1,10 @@
 import { realpathSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { MillraceError } from "../base/errors.ts";
+import { loadSqlite } from "../base/node/load-sqlite.ts";
 import { Waiters } from "../base/notifier.ts";
 import type { Entry, Op, Outcome, PageLimit, Row, RowFilter, RowKind, Rows, RowsAbilities } from "./rows.ts";
-import { identityOf, loadSqlite, openFile, type SqliteFileOptions } from "./sqlite/open-file.ts";
+import { identityOf, openFile, type SqliteFileOptions } from "./sqlite/open-file.ts";
 import { RowStatements } from "./sqlite/row-statements.ts";
 import { WriteQueue } from "./sqlite/write-queue.ts";
 
@@ -16,8 +17,7 @@ const checkFileEveryMs = 1_000;
  *
  * @throws MillraceError `degraded` when the file cannot be used: unreadable, locked, of a newer version or another program.
  */
-export async function openSqliteRows(options: SqliteFileOptions, load = loadSqlite): Promise<Rows> {
-  const sqlite = await load();
+export async function openSqliteRows(options: SqliteFileOptions, sqlite = loadSqlite()): Promise<Rows> {
   return new SqliteRows(openFile(sqlite, options), options.path);
 }
 

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
+import { loadSqlite } from "../base/node/load-sqlite.ts";
 import { ownTurn } from "../base/node/unhurried.ts";
-import { loadSqlite } from "../log/sqlite/open-file.ts";
 import { compared, type DevinCall, type Elsewhere, summed } from "./elsewhere.ts";
 import type { SpendDimension, SpendQuery, UsageHistory } from "./history/history.ts";
 import { quarterMs } from "./since.ts";
@@ -69,7 +69,7 @@ export class DevinCalls {
   }
 
   async #readNew(): Promise<void> {
-    const { DatabaseSync } = await loadSqlite();
+    const { DatabaseSync } = loadSqlite();
     const database = new DatabaseSync(this.#file, { readOnly: true });
     try {
       database.exec("PRAGMA busy_timeout = 100");

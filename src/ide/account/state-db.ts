@@ -1,6 +1,7 @@
 import { open, stat } from "node:fs/promises";
 import type * as sqlite from "node:sqlite";
 import { pathToFileURL } from "node:url";
+import { loadSqlite } from "../../base/node/load-sqlite.ts";
 
 /** The result of reading `state.vscdb`. A key that the database lacks is absent from the map. */
 export type StateRead =
@@ -124,22 +125,5 @@ function failure(failed: { readonly errcode: number | undefined }): StateRead | 
       return { kind: "unreadable", why: "has an unfinished write of a crashed IDE; start the IDE once" };
     default:
       return { kind: "unreadable", why: `could not be read (SQLite code ${failed.errcode ?? "unknown"})` };
-  }
-}
-
-/**
- * Loads `node:sqlite`: on Node 22 without the warning that it is experimental, and with every other warning. Loading is
- * synchronous, so nothing else can warn in between.
- */
-function loadSqlite(): typeof sqlite {
-  const descriptor = Object.getOwnPropertyDescriptor(process, "emitWarning");
-  const emit = process.emitWarning.bind(process) as (...all: unknown[]) => void; // handed on as they come
-  process.emitWarning = (...all: unknown[]) => {
-    if (!String(all[0]).includes("SQLite is an experimental feature")) emit(...all);
-  };
-  try {
-    return process.getBuiltinModule("node:sqlite");
-  } finally {
-    if (descriptor !== undefined) Object.defineProperty(process, "emitWarning", descriptor);
   }
 }

@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import type * as Sqlite from "node:sqlite";
 import type { DatabaseSync } from "node:sqlite";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { loadSqlite } from "../../base/node/load-sqlite.ts";
 import { moveFileSync } from "../../base/node/move-file.ts";
 import { isDamaged, lockTimeoutMs, translateSqliteError } from "./sqlite-errors.ts";
 
@@ -215,7 +216,7 @@ export async function inspectLogFile(path: string): Promise<LogFileState> {
   const sizes = [path, `${path}-wal`, `${path}-shm`].map((each) => statSync(each, { throwIfNoEntry: false })?.size);
   if (sizes[0] === undefined) return { kind: "missing" };
   const bytes = sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
-  const { DatabaseSync: Database } = await loadSqlite();
+  const { DatabaseSync: Database } = loadSqlite();
   let database: DatabaseSync | undefined;
   try {
     refuseEmptied(path);
@@ -236,18 +237,3 @@ export async function inspectLogFile(path: string): Promise<LogFileState> {
 }
 
 const countTurns = "SELECT count(*) AS turns, coalesce(sum(open), 0) AS open FROM logs WHERE kind = 'turn'";
-
-/** `node:sqlite`, without the warning that Node 22 prints for it; every other warning passes. Loaded when first needed. */
-export async function loadSqlite(): Promise<typeof Sqlite> {
-  const emit: unknown = Reflect.get(process, "emitWarning");
-  const quiet = (warning: string | Error, ...rest: unknown[]) => {
-    if (String(warning).includes("SQLite is an experimental feature")) return;
-    if (typeof emit === "function") Reflect.apply(emit, process, [warning, ...rest]);
-  };
-  process.emitWarning = quiet;
-  try {
-    return await import("node:sqlite");
-  } finally {
-    Reflect.set(process, "emitWarning", emit);
-  }
-}

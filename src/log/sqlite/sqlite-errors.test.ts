@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, it, onTestFinished } from "vitest";
-import { loadSqlite, openFile } from "./open-file.ts";
+import { loadSqlite } from "../../base/node/load-sqlite.ts";
+import { openFile } from "./open-file.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
 import { WriteQueue } from "./write-queue.ts";
 
@@ -44,7 +45,7 @@ const waits = (database: DatabaseSync) => database.prepare("PRAGMA busy_timeout"
 
 it("waits for a lock, then hardly, until a write succeeds: a read beside the lock is no sign of that", async () => {
   const path = file();
-  const database = openFile(await loadSqlite(), { path });
+  const database = openFile(loadSqlite(), { path });
   onTestFinished(() => database.close());
   const queue = new WriteQueue(database);
   const write = () => queue.write(true, () => undefined);

@@ -4,10 +4,11 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
+import { loadSqlite } from "../../base/node/load-sqlite.ts";
 import { bytes, insert, rowFake } from "../rows.conformance.ts";
 import type { Op, Rows } from "../rows.ts";
 import { openSqliteRows } from "../sqlite.ts";
-import { loadSqlite, type SqliteFileOptions } from "./open-file.ts";
+import type { SqliteFileOptions } from "./open-file.ts";
 
 let folder: string;
 let path: string;
@@ -217,7 +218,7 @@ describe("the statements of a commit", () => {
   const run: string[] = [];
   let rows: Rows;
   beforeEach(async () => {
-    const sqlite = await loadSqlite();
+    const sqlite = loadSqlite();
     class StatementCounter extends sqlite.DatabaseSync {
       override prepare(sql: string) {
         return new Proxy(super.prepare(sql), {
@@ -234,7 +235,7 @@ describe("the statements of a commit", () => {
         super.exec(sql);
       }
     }
-    rows = await openSqliteRows({ path }, async () => ({ ...sqlite, DatabaseSync: StatementCounter }));
+    rows = await openSqliteRows({ path }, { ...sqlite, DatabaseSync: StatementCounter });
     opened.push(rows);
     for (const id of ["t", "u", "v"]) await rows.commit([insert(id)], false);
     run.length = 0;
