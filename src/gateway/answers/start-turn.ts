@@ -56,7 +56,7 @@ export async function startTurn(
   if (resumed !== undefined) {
     const { found, cursor } = resumed;
     const record = await gateway.turns.noteReader(found, graceMs);
-    gateway.metrics.turn(dialect.name, "last_event_id", record.degraded);
+    gateway.metrics.turn(dialect.name, "last_event_id");
     const how = { joined: "last_event_id", continuity: () => "joined" } as const;
     return openTurn(gateway, c, parsed, { ...how, record, resumeAfter: cursor });
   }
@@ -86,7 +86,7 @@ export async function startTurn(
     };
   };
   const started = await gateway.turns.start({ ...asked, resolve }, signal);
-  gateway.metrics.turn(dialect.name, started.joined, started.record.degraded);
+  gateway.metrics.turn(dialect.name, started.joined);
   const turn = openTurn(gateway, c, parsed, { ...started, resumeAfter: undefined });
   return started.joined === "implicit" ? { ...turn, kept } : turn; // a new turn has read the note
 }

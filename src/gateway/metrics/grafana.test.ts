@@ -12,7 +12,7 @@ const dashboard = z
 const exprs = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
 
 async function familiesNow() {
-  const nothing = { limits: undefined, logBytes: undefined, degraded: undefined };
+  const nothing = { limits: undefined, logBytes: undefined };
   return parseExposition((await new GatewayMetrics("1.0.0").write(nothing)).text).families;
 }
 

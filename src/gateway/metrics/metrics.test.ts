@@ -11,7 +11,7 @@ import { SseReader } from "../http/sse.fake.ts";
 import { parseExposition, sampleOf } from "./metrics.fake.ts";
 import { GatewayMetrics, type Gauges, type IdeCounts } from "./metrics.ts";
 
-const nothing: Gauges = { limits: undefined, logBytes: undefined, degraded: undefined };
+const nothing: Gauges = { limits: undefined, logBytes: undefined };
 const hour = 3_600_000;
 
 async function written(metrics: GatewayMetrics, measured: Partial<Gauges> = {}) {

@@ -28,8 +28,8 @@ export interface Gauges {
   readonly limits: Limits | undefined;
   /** Bytes on disk; undefined where the log has no file. */
   readonly logBytes: number | undefined;
-  /** Whether the log cannot be written; undefined if only the affected turns know. */
-  readonly degraded: boolean | undefined;
+  /** Whether the log cannot be written. */
+  readonly degraded?: boolean | undefined;
   /** Whether the log was found damaged when it was opened. */
   readonly damaged?: boolean;
   /** Turns whose prompt was sent or may be sent, and turns that wait for that. */
@@ -125,9 +125,8 @@ export class GatewayMetrics {
     this.#seconds.observe({ route }, seconds);
   }
 
-  turn(dialect: string, joined: string, degraded: boolean): void {
+  turn(dialect: string, joined: string): void {
     this.#turns.inc({ dialect, joined });
-    this.#degraded.set(degraded ? 1 : 0);
   }
 
   /** Counts polls, and each turn once, when the history has it. */
@@ -178,7 +177,7 @@ export class GatewayMetrics {
   async write({
     limits,
     logBytes,
-    degraded,
+    degraded = false,
     damaged = false,
     load = { running: 0, waiting: 0 },
     paused = false,
@@ -190,7 +189,7 @@ export class GatewayMetrics {
     this.loopLag.set();
     if (logBytes === undefined) this.#logBytes.remove();
     else this.#logBytes.set(logBytes);
-    if (degraded !== undefined) this.#degraded.set(degraded ? 1 : 0);
+    this.#degraded.set(degraded ? 1 : 0);
     this.#running.set(load.running);
     this.#waiting.set(load.waiting);
     this.#paused.set(paused ? 1 : 0);

@@ -145,7 +145,7 @@ export class Inbox {
       throw superseded();
     const sent = await attachment.send({ seqno: number, payload }, start, signal);
     if (sent.outcome === "admitted") state.accept(input, sent.turn?.turnId);
-    if (sent.turn !== undefined) this.#ports.metrics.turn("idempotent", sent.turn.joined, sent.turn.record.degraded);
+    if (sent.turn !== undefined) this.#ports.metrics.turn("idempotent", sent.turn.joined);
     if (seqno === undefined && sent.outcome === "admitted") this.#expected = Math.max(this.#expected, state.accepted);
     else this.#settle(number, sent);
   }
