@@ -24,6 +24,18 @@ export function variantOf(word: string): IdeVariant | undefined {
   return (Object.keys(names) as IdeVariant[]).find((variant) => variant === lower || names[variant] === lower); // its own keys
 }
 
+/** The names that all builds of an IDE share, for people. */
+const products: Readonly<Record<IdeName, string>> = {
+  devin: "Devin Desktop",
+  "devin-next": "Devin Desktop Next",
+  antigravity: "Antigravity",
+};
+
+/** The name of an IDE where no build is at hand; the word of another version, or of an agent, stays. */
+export function productOfIde(ide: string): string {
+  return Object.hasOwn(products, ide) ? products[ide as IdeName] : ide; // it is a key
+}
+
 function isVariant(word: string): word is IdeVariant {
   return Object.hasOwn(names, word);
 }

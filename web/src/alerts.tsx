@@ -1,7 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
+import { productOfIde } from "../../src/base/ide-name.ts";
 import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
 import { type AlertSettings, alertSettings, chooseAlerts, noteAlerted, wasAlerted } from "./settings.ts";
-import { amountInWords, ideName, whenInWords } from "./words.ts";
+import { amountInWords, whenInWords } from "./words.ts";
 
 /** Something to tell the user at once; `id` names it, so that it is told once. */
 export interface Alert {
@@ -18,7 +19,7 @@ export function limitAlerts(limits: LimitsEnvelope, atPercent: number, nowMs: nu
       .map((window) => ({
         id: `${ide} ${window.id} ${atPercent} ${window.resets_at ?? ""}`,
         title: `${window.label}: ${amountInWords(window)}`,
-        text: `${ideName(ide)}${window.resets_at === null ? "" : `, resets ${whenInWords(Date.parse(window.resets_at), nowMs)}`}.`,
+        text: `${productOfIde(ide)}${window.resets_at === null ? "" : `, resets ${whenInWords(Date.parse(window.resets_at), nowMs)}`}.`,
       })),
   );
 }

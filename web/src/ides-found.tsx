@@ -1,7 +1,7 @@
+import { productOfIde } from "../../src/base/ide-name.ts";
 import type { IdesFound as Found } from "./api.ts";
 import { Loaded, Prose, Section } from "./parts.tsx";
 import type { DataState } from "./use-data.ts";
-import { ideName } from "./words.ts";
 
 /** The IDEs that the gateway found, with doctor's verdicts. */
 export function IdesFound({ ides }: { readonly ides: DataState<Found> }) {
@@ -16,7 +16,7 @@ export function IdesFound({ ides }: { readonly ides: DataState<Found> }) {
                   <li key={`${ide.variant} ${ide.build} ${ide.pid}`}>
                     <div class="what">
                       <span>
-                        {ideName(ide.variant)} {ide.stand_in && <span class="badge warn">stand-in</span>}
+                        {productOfIde(ide.variant)} {ide.stand_in && <span class="badge warn">stand-in</span>}
                       </span>
                       <span class="muted">
                         {[ide.build, ide.pid === null ? "" : `process ${ide.pid}`]

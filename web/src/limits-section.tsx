@@ -1,11 +1,11 @@
-import { productToday } from "../../src/base/ide-name.ts";
+import { productOfIde, productToday } from "../../src/base/ide-name.ts";
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
 import { toneOf } from "../../src/usage/window-words.ts";
 import { AlertSwitch } from "./alerts.tsx";
 import { Loaded, Prose, Section } from "./parts.tsx";
 import { type DataState, useNow } from "./use-data.ts";
 import { When } from "./when.tsx";
-import { amountInWords, exactInWords, ideName, resetInWords, verdictInWords } from "./words.ts";
+import { amountInWords, exactInWords, resetInWords, verdictInWords } from "./words.ts";
 
 /** The limits of every IDE: a bar for each window, with the tick where an even pace would stand. */
 export function LimitsSection({ limits }: { readonly limits: DataState<LimitsEnvelope> }) {
@@ -27,7 +27,7 @@ export function LimitsSection({ limits }: { readonly limits: DataState<LimitsEnv
                 .filter(({ ide }) => !data.data.some((of) => of.ide === ide))
                 .map(({ ide, message, hint }) => (
                   <p key={ide ?? message} class="note">
-                    {ide === null ? "" : `${ideName(ide)}: `}
+                    {ide === null ? "" : `${productOfIde(ide)}: `}
                     <Prose text={`${message} ${hint}`} />
                   </p>
                 ))}
@@ -55,9 +55,9 @@ function IdeCard(props: { readonly of: LimitsOfIde; readonly now: number; readon
   const main = of.windows.filter((window) => window.scope !== "model");
   const models = of.windows.filter((window) => window.scope === "model");
   return (
-    <article class="card" aria-label={`Limits of ${ideName(of.ide)}`}>
+    <article class="card" aria-label={`Limits of ${productOfIde(of.ide)}`}>
       <header>
-        <h3>{ideName(of.ide)}</h3>
+        <h3>{productOfIde(of.ide)}</h3>
         {of.plan_name !== null && <span class="badge">{of.plan_name}</span>}
         {of.stand_in && <span class="badge warn">stand-in</span>}
         {of.stale && Date.parse(of.expires_at) < now && <span class="badge warn">stale</span>}

@@ -1,5 +1,6 @@
 import { Fragment } from "preact";
 import { useContext } from "preact/hooks";
+import { productOfIde } from "../../src/base/ide-name.ts";
 import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
 import { api, type Health, type LimitsHistory, type LiveTurn } from "./api.ts";
 import { useTurnEnd } from "./live-turns.ts";
@@ -8,7 +9,7 @@ import { PricesOfModels } from "./prices.ts";
 import { Connection, FirstRun, RunningTurns } from "./turns-section.tsx";
 import { useData, useNow } from "./use-data.ts";
 import { When } from "./when.tsx";
-import { clockInWords, count, ideName, reasonInWords, verdictInWords, whenInWords } from "./words.ts";
+import { clockInWords, count, reasonInWords, verdictInWords, whenInWords } from "./words.ts";
 
 /** What happens now: the turns that run and what they cost, the models that are blocked, and the requests that were refused. */
 export function Now(props: {
@@ -50,7 +51,7 @@ function PlanRate(props: {
     of.windows
       .filter(({ scope, kind, state }) => scope === "plan" && kind === "consumption" && state === "metered")
       .map((window) => ({
-        name: limits.data.length === 1 ? window.label : `${ideName(of.ide)}, ${window.label}`,
+        name: limits.data.length === 1 ? window.label : `${productOfIde(of.ide)}, ${window.label}`,
         moved: movedInLastHour(data, `${of.ide} ${window.id}`, now),
         verdict: window.pace?.verdict === "runs_out" ? verdictInWords(window, now) : "",
       })),

@@ -1,5 +1,6 @@
 import { Fragment } from "preact";
 import { useCallback } from "preact/hooks";
+import { productOfIde } from "../../src/base/ide-name.ts";
 import { type Credits, creditsOf } from "../../src/usage/prices.ts";
 import type { TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import { api, type TimelineEntry, type TurnDetail } from "./api.ts";
@@ -16,7 +17,7 @@ import { Outcome, Sealed, tokensInWords, WithoutClient } from "./turns-section.t
 import { useData, useNow } from "./use-data.ts";
 import { useTimeline } from "./use-timeline.ts";
 import { When } from "./when.tsx";
-import { ageInWords, count, endInWords, hintFor, ideName, modelName, reasonInWords, spanInWords } from "./words.ts";
+import { ageInWords, count, endInWords, hintFor, modelName, reasonInWords, spanInWords } from "./words.ts";
 
 /** One turn: what it was asked for, how it went, its events and who came back to it in order; its texts where the user wants them here. */
 export function TurnPage({ id }: { readonly id: string }) {
@@ -129,7 +130,7 @@ function Facts(props: {
         <Fact name="Project" value={turn.project ?? "unknown"} isWide={turn.project !== null} />
         <Fact name="Key" value={turn.key ?? "unknown"} />
         <Fact name="API" value={turn.dialect} />
-        <Fact name="IDE" value={turn.ide === null ? "unknown" : ideName(turn.ide)} />
+        <Fact name="IDE" value={turn.ide === null ? "unknown" : productOfIde(turn.ide)} />
         <Fact name="Asked for" value={turn.model} />
         <Fact name="Model UID" value={turn.model_uid} />
         <Fact name="Turn" value={turn.id} isWide />

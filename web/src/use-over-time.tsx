@@ -1,11 +1,11 @@
 import { useMemo } from "preact/hooks";
+import { productOfIde } from "../../src/base/ide-name.ts";
 import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
 import { api, type LimitsHistory } from "./api.ts";
 import type { Chart, Line } from "./chart.tsx";
 import { type Point, withGaps, withNewest } from "./lines.ts";
 import { Loaded, Loading, Section } from "./parts.tsx";
 import { useData, useLate } from "./use-data.ts";
-import { ideName } from "./words.ts";
 
 /** How much of each limit was used, over time. Nothing where there is neither a line nor an IDE that could make one. */
 export function UseOverTime(props: { readonly since: string; readonly limits: LimitsEnvelope | undefined }) {
@@ -57,7 +57,7 @@ function linesOf(history: LimitsHistory, limits: LimitsEnvelope | undefined) {
   const lines = history.data.flatMap(({ ide, window, label, points }): Line[] => {
     const readings = withNewest(points, newestOf(limits, ide, window));
     const known = readings.filter(([, used]) => used !== null);
-    return known.length < 2 ? [] : [{ name: `${ideName(ide)}, ${label}`, points: withGaps(readings, to) }]; // one is no line
+    return known.length < 2 ? [] : [{ name: `${productOfIde(ide)}, ${label}`, points: withGaps(readings, to) }]; // one is no line
   });
   return { lines, from, to };
 }

@@ -1,18 +1,7 @@
 import { defaultHints, type ErrorCode, requestMistakes } from "../../src/base/errors.ts";
-import type { IdeName } from "../../src/base/ide-name.ts";
 import type { LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
 import { durationInWords, paceFromJson, paceInWords } from "../../src/usage/pace-words.ts";
 import { amountInWords as windowInWords } from "../../src/usage/window-words.ts";
-
-const ideNames: Readonly<Record<IdeName, string>> = {
-  devin: "Devin Desktop",
-  "devin-next": "Devin Desktop Next",
-  antigravity: "Antigravity",
-};
-
-export function ideName(ide: string): string {
-  return (ideNames as Readonly<Record<string, string>>)[ide] ?? ide; // a newer gateway may name another
-}
 
 /** `22 Nov, 14:20`: the day as the browser's language writes it, the time by the clock of 24 hours. */
 export function instantInWords(atMs: number): string {

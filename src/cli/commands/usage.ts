@@ -1,4 +1,5 @@
 import { MillraceError } from "../../base/errors.ts";
+import { productOfIde } from "../../base/ide-name.ts";
 import { localZone } from "../../base/time-zone.ts";
 import type { LimitsEnvelope, LimitsWindowEnvelope } from "../../usage/envelope.ts";
 import { spendDimensions } from "../../usage/history/history.ts";
@@ -10,7 +11,7 @@ import { readLimitsFile } from "../limits/limits-file.ts";
 import { choice, duration, flag, ideChoice, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { limitsTable, printElsewhere, printSpend, productOfIde, spellInstant } from "../terminal/usage-table.ts";
+import { limitsTable, printElsewhere, printSpend, spellInstant } from "../terminal/usage-table.ts";
 
 const options = {
   since: text("show the use since this time: 7d, 36h, 2w, 2026-11-01", "<time>"),

@@ -1,3 +1,4 @@
+import { productOfIde } from "../../base/ide-name.ts";
 import type {
   ElsewhereEnvelope,
   LimitsEnvelope,
@@ -233,17 +234,6 @@ function sum(rows: readonly SpendEnvelope[]): SpendEnvelope {
     name: "total",
     mean_first_token_ms: weight === 0 ? null : add((spend) => (spend.mean_first_token_ms ?? 0) * spend.turns) / weight,
   };
-}
-
-/** The variants by the names that all their builds share. */
-const ideNames: Readonly<Record<string, string>> = {
-  devin: "Devin Desktop",
-  "devin-next": "Devin Desktop Next",
-  antigravity: "Antigravity",
-};
-/** The name of an IDE where no build is at hand; another version's word stays. */
-export function productOfIde(ide: string): string {
-  return ideNames[ide] ?? ide;
 }
 
 const bounds = { exact: "", at_most: "at most ", at_least: "at least ", unknown: "" } as const;
