@@ -152,7 +152,8 @@ export function duration<D extends number | undefined>(
     if (range === undefined || (ms >= range.min && ms <= range.max)) return ms;
     throw wrong(raw, `a time of ${range.words}`);
   };
-  return spec<number | D>({ summary, value: "<time>", initial, parse }, common);
+  const shown = initial === undefined ? {} : { defaultText: spellDuration(initial) };
+  return spec<number | D>({ summary, value: "<time>", initial, parse }, { ...shown, ...common });
 }
 
 interface DurationRange {
@@ -170,6 +171,13 @@ export function parseDuration(raw: string): number {
   const ms = match?.[1] === undefined || unit === undefined ? Number.NaN : Math.round(Number(match[1]) * unit);
   if (ms <= longestMs) return ms;
   throw wrong(raw, `a time such as 500ms, 90s, 2m, 12h or 7d${ms > longestMs ? ", of 36500d at most" : ""}`);
+}
+
+/** A time as it would be typed: `7m`, `1500ms`. */
+export function spellDuration(ms: number): string {
+  const units = Object.entries(unitMs).filter(([unit]) => unit !== "w"); // no option reads weeks
+  const [unit, size] = units.findLast(([, each]) => ms >= each && ms % each === 0) ?? ["ms", 1];
+  return `${ms / size}${unit}`;
 }
 
 /** A century: a clock can still add it to the present. */

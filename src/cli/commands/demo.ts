@@ -8,6 +8,7 @@ import { type CommandContext, defineCommand } from "../command.ts";
 import { stayAwake } from "../compose/use-gateway.ts";
 import { startForCommand } from "../gateway-process/background.ts";
 import { ask, type GatewayClient, spell } from "../gateway-process/gateway-client.ts";
+import { stopMs } from "../gateway-process/home.ts";
 import { flag, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { defaultPort } from "../serve/gateway-options.ts";
@@ -15,8 +16,6 @@ import { readSettings } from "../settings.ts";
 import { askForLink } from "./dashboard.ts";
 import { stopGateway } from "./stop.ts";
 
-/** How long the end of the gateway is waited for; ms. */
-const stopMs = 30_000;
 const question = "What are you, and is a real model behind this answer?";
 
 export const demoCommand = defineCommand({

@@ -20,6 +20,7 @@ import { dispatch } from "../dispatch.ts";
 import { startInBackground } from "../gateway-process/background.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { stopMs } from "../gateway-process/home.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { type IdeOptions, ideOptions } from "../serve/gateway-options.ts";
@@ -34,8 +35,6 @@ import { setupCommand } from "./setup.ts";
 import { stopGateway } from "./stop.ts";
 
 const modelsLimitMs = 10_000;
-/** How long the end of a gateway that ends when it is idle is waited for; ms. */
-const stopMs = 30_000;
 const question = "In one sentence: which model are you?";
 
 /** One thing that `init` does, in the words of the plan, and the command that does it. */

@@ -9,7 +9,7 @@ import { dispatch } from "../dispatch.ts";
 import { checkStartFiles, startInBackground } from "../gateway-process/background.ts";
 import { callGateway, lookForGateway, silentGateway } from "../gateway-process/gateway-client.ts";
 import { type GatewayFile, type GatewayRecord, readGatewayRecord } from "../gateway-process/gateway-file.ts";
-import { clearHome, holderOf } from "../gateway-process/home.ts";
+import { clearHome, holderOf, stopMs } from "../gateway-process/home.ts";
 import { readKey } from "../gateway-process/key-file.ts";
 import { endPause, pause, readPause } from "../gateway-process/pause-file.ts";
 import { duration, flag } from "../options.ts";
@@ -22,7 +22,7 @@ import { serveCheck } from "./serve.ts";
 import { actOnService } from "./service.ts";
 
 /** The option that `stop` and `restart` share. */
-const waitOption = duration("how long to wait for the end of the gateway", 30_000, { defaultText: "30s" });
+const waitOption = duration("how long to wait for the end of the gateway", stopMs);
 
 export const stopCommand = defineCommand({
   ...outlines.stop,

@@ -13,6 +13,7 @@ import { type CommandContext, defineCommand } from "../command.ts";
 import { cacheFolder } from "../compile-cache.ts";
 import { removeConversations, withConversations } from "../doctor/conversations.ts";
 import { readGatewayRecord } from "../gateway-process/gateway-file.ts";
+import { stopMs } from "../gateway-process/home.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
@@ -22,9 +23,6 @@ import { exitCodes } from "../terminal/exit-codes.ts";
 import { spellBytes, spellCount } from "../terminal/spell.ts";
 import { actOnService } from "./service.ts";
 import { stopGateway } from "./stop.ts";
-
-/** How long a gateway may take to end its answers. */
-const stopMs = 30_000;
 
 /** One thing to remove. `take` answers what stays, and why. */
 interface Step {

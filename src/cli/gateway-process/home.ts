@@ -23,8 +23,8 @@ export interface Home {
 const keepEveryMs = 5_000;
 /** How long a gateway elsewhere has to answer through the file; ms. More than two looks of it. */
 const answerMs = 12_000;
-/** How long the end of a gateway that stops is waited for; ms. */
-const stopMs = 30_000;
+/** How long a gateway has to end its answers once it stops; ms. Later its service manager kills it, and commands give up waiting. */
+export const stopMs = 30_000;
 const lookEveryMs = 50;
 /** The time that a file gets as a question; s since the epoch. Every file system can hold it. */
 const questionSeconds = 1_000_000_000;

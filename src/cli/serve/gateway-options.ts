@@ -2,6 +2,7 @@ import { toolWays } from "../../backends/acp/session/native-knowledge.ts";
 import { backendModes } from "../../backends/route/choose-backend.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { type IdeOverrides, parseOverrides } from "../../ide/discover/overrides.ts";
+import { defaultRetention } from "../../log/store.ts";
 import type { OptionValues } from "../command.ts";
 import { logLevels } from "../gateway-process/gateway-log.ts";
 import { sharedMost } from "../keys/key-record.ts";
@@ -32,7 +33,6 @@ export const gatewayOptions = {
   }),
   grace: duration("how long an answer continues after its client disconnects", 120_000, {
     env: "MILLRACE_GRACE",
-    defaultText: "2m",
     range: { min: 0, max: 7 * 86_400_000, words: "0 to 7d" },
   }),
   maxTurns: integer(
@@ -41,9 +41,8 @@ export const gatewayOptions = {
     { min: 0, max: 10_000, initial: undefined },
     { env: "MILLRACE_MAX_TURNS", defaultText: `no limit; ${sharedMost} while a key for others works` },
   ),
-  retention: duration("how long a finished answer is kept", 7_200_000, {
+  retention: duration("how long a finished answer is kept", defaultRetention.keptMs, {
     env: "MILLRACE_RETENTION",
-    defaultText: "2h",
     range: { min: 60_000, max: 365 * 86_400_000, words: "1m to 365d: a client that was cut off comes back within it" },
   }),
   continuity: choice("reuse the IDE's conversation for follow-up messages", ["on", "off"], "on", {

@@ -2,7 +2,7 @@ import { MillraceError } from "../../base/errors.ts";
 import { processRuns } from "../../base/node/process-exists.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { type GatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
-import { kebab } from "../options.ts";
+import { kebab, spellDuration } from "../options.ts";
 import type { Settings } from "../settings.ts";
 import { type GatewayCommandOptions, ownGatewayOptions } from "./gateway-options.ts";
 
@@ -38,18 +38,10 @@ export function typedWords(options: GatewayCommandOptions, typed: ReadonlySet<st
 
 function spellValue(name: OptionName, { [name]: value }: GatewayCommandOptions): string | undefined {
   if (value === undefined || value === false) return undefined;
-  if (name === "grace" || name === "retention") return spellTime(Number(value));
+  if (name === "grace" || name === "retention") return spellDuration(Number(value));
   if (typeof value === "object" && "shown" in value) return value.shown;
   if (typeof value === "object") return value.map(quoted).join(" ");
   return String(value);
-}
-
-const units = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 };
-
-/** Milliseconds as they would be typed: `7m`, `1500ms`. */
-function spellTime(ms: number): string {
-  const [unit, size] = Object.entries(units).find(([, each]) => ms >= each && ms % each === 0) ?? ["ms", 1];
-  return `${ms / size}${unit}`;
 }
 
 function quoted(word: string): string {

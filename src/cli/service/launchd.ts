@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { stopMs } from "../gateway-process/home.ts";
 import { command, ifThere, type ServiceManager, type ServiceSpec, xml } from "./service-plan.ts";
 
 const label = "dev.millrace.gateway";
@@ -65,7 +66,7 @@ ${variables}
   <key>ThrottleInterval</key>
   <integer>10</integer>
   <key>ExitTimeOut</key>
-  <integer>30</integer>
+  <integer>${stopMs / 1_000}</integer>
   <key>StandardErrorPath</key>
   <string>${xml(posix.join(folder, "logs/gateway.err"))}</string>
 </dict>

@@ -1,4 +1,6 @@
 import { posix } from "node:path";
+import { stopMs } from "../gateway-process/home.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
 import { command, ifThere, type ServiceManager, type ServiceSpec } from "./service-plan.ts";
 
 const unit = "millrace.service";
@@ -48,9 +50,9 @@ ${Object.entries(env)
   .join("\n")}
 Restart=on-failure
 RestartSec=5
-RestartPreventExitStatus=64 73
+RestartPreventExitStatus=${exitCodes.usage} ${exitCodes.cannotCreate}
 KillMode=process
-TimeoutStopSec=30
+TimeoutStopSec=${stopMs / 1_000}
 
 [Install]
 WantedBy=default.target
