@@ -67,6 +67,9 @@ export function isAwaited(callId: string): boolean {
   return /^call_[0-9a-f]{24}$/.test(callId);
 }
 
+/** An agent's call that nobody answered for so long is answered with an error, so that no prompt waits for ever; ms. */
+export const longestCallMs = 20 * 60_000;
+
 /** `text`: a plain answer. `tools`: the client offered tools. `json`: the answer has to be JSON. */
 export type PromptForm = "text" | "tools" | "json";
 

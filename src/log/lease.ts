@@ -8,6 +8,9 @@ import { noTag } from "./sealing/sealer.ts";
 /** The lease of a process in the log; ms. After it others may take over its turns. */
 export const leaseMs = 10_000;
 
+/** How far the clocks of processes that share a store may be apart; ms. */
+export const skewMs = 10_000;
+
 /** What a process leaves in the lease of the process that runs a turn. */
 export interface CancelMessage {
   readonly turnId: TurnId;

@@ -2,6 +2,7 @@ import { bestEffort, notNeeded } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { TurnId } from "../base/ids.ts";
 import { Notifier } from "../base/notifier.ts";
+import { skewMs } from "../log/lease.ts";
 import type { NewTurn, TurnLabel, TurnRecord } from "../log/store.ts";
 import type { TurnsOptions } from "./options.ts";
 
@@ -18,9 +19,6 @@ const adoptedGraceMs = 30_000;
 /** How often a gateway notes the readers of a turn in a store that it shares, and how often a turn that waits is looked up there; ms. */
 const noteEveryMs = 5_000;
 const lookEveryMs = 1_000;
-
-/** How far the clocks of machines that share a store may be apart; ms. */
-const skewMs = 10_000;
 
 /**
  * The readers of every turn in this process, clients that are about to read included, and the grace time of the turns that run here: no

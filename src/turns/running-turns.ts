@@ -12,7 +12,7 @@ import type { Readers } from "./readers.ts";
 import type { Runner } from "./run.ts";
 
 /** How long a stop waits for backends to clean up; ms. */
-const cleanUpMs = 10_000;
+export const cleanUpMs = 10_000;
 
 type Parts = Pick<TurnsOptions, "store" | "clock" | "owner"> & {
   readonly readers: Readers;

@@ -17,7 +17,7 @@ import type { TurnQueue } from "./queue.ts";
 import type { Readers } from "./readers.ts";
 import type { Refusals } from "./refusals.ts";
 import { Runner } from "./run.ts";
-import type { RunningTurns } from "./running-turns.ts";
+import { cleanUpMs, type RunningTurns } from "./running-turns.ts";
 import type { AskedTurn, RequestIdentity, StartedTurn, Turns } from "./turns.ts";
 import { goesOnPast, refuseConflict, StartsInFlight } from "./twins.ts";
 
@@ -35,8 +35,6 @@ export interface TurnStorage {
 const mostOfSession = 64;
 /** How long a request waits for the first event of its turn, before the turn is flushed alone; ms. */
 const startsSoonMs = 250;
-/** How long a stop waits for the clean-up of turns that were begun upstream but not stored; ms. */
-const cleanUpMs = 10_000;
 
 /** From so many characters on, laying out a prompt has taken some ms. */
 const largePrompt = 256 * 1024;

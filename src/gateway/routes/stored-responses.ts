@@ -2,13 +2,13 @@ import { MillraceError } from "../../base/errors.ts";
 import { startOfLog, type TurnId, timeOf } from "../../base/ids.ts";
 import { isObject, type JsonObject } from "../../base/json.ts";
 import type { Message } from "../../log/request.ts";
-import type { TurnRecord } from "../../log/store.ts";
+import { defaultRetention, type TurnRecord } from "../../log/store.ts";
 import { storedContext } from "../answers/start-turn.ts";
 import { type Answer, AnswerFold, answerMessage, textOf } from "../dialects/answer.ts";
 import { turnIdOf } from "../dialects/dialect.ts";
 import { compaction } from "../dialects/openai-responses/compaction.ts";
 import { openAiResponses } from "../dialects/openai-responses/encode.ts";
-import { inputItems, notesMessage } from "../dialects/openai-responses/input.ts";
+import { inputItems, isOutput, notesMessage } from "../dialects/openai-responses/input.ts";
 import { previousIdOf, type ResponsesWire } from "../dialects/openai-responses/request.ts";
 import { responseObject, responsePrefix } from "../dialects/openai-responses/response-object.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
@@ -108,15 +108,11 @@ const noLongerKept = { type: "message", role: "assistant", content: "(An answer 
 
 /** The input with a call before each output whose own call is no longer kept. */
 function withCalls(input: readonly unknown[]): readonly unknown[] {
-  const called = new Set(input.flatMap((item) => (isObject(item) && !isOutput(item) ? [item["call_id"]] : [])));
+  const called = new Set(input.flatMap((item) => (isObject(item) && !isOutput(item["type"]) ? [item["call_id"]] : [])));
   return input.flatMap((item) => {
-    if (!isObject(item) || !isOutput(item) || called.has(item["call_id"])) return [item];
+    if (!isObject(item) || !isOutput(item["type"]) || called.has(item["call_id"])) return [item];
     return [{ type: "function_call", call_id: item["call_id"], name: "no_longer_kept", arguments: "{}" }, item];
   });
-}
-
-function isOutput({ type }: JsonObject): boolean {
-  return type === "function_call_output" || type === "custom_tool_call_output";
 }
 
 /** The type of a reference may be left out. */
@@ -127,14 +123,11 @@ function isReference(item: unknown): item is { readonly id: string; readonly typ
   return isBare || type === "item_reference";
 }
 
-/** How long a store knows what has expired. */
-const tombstoneMs = 24 * 60 * 60 * 1000;
-
 function orNone(error: unknown, key: string, { clock }: Gateway): readonly JsonObject[] | "over" {
   if (error instanceof MillraceError && error.code === "expired") return "over";
   if (!(error instanceof Refusal)) throw error;
   const madeAtMs = timeOf(key);
-  return madeAtMs !== undefined && madeAtMs < clock.now() - tombstoneMs ? "over" : [];
+  return madeAtMs !== undefined && madeAtMs < clock.now() - defaultRetention.tombstoneMs ? "over" : [];
 }
 
 /** The items of a stored response: its own input, and its output. `key`: the common part of their ids. */

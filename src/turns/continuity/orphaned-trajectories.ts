@@ -4,6 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import { isWithoutIde } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { BackendKind } from "../../log/event.ts";
+import { skewMs } from "../../log/lease.ts";
 import type { LogStore } from "../../log/store.ts";
 
 /** A trajectory that Millrace began, and of which no process noted that it archived it. */
@@ -39,9 +40,6 @@ const longestPauseMs = 3_600_000;
 
 /** This process archives the trajectories that it keeps open. One that is still open after this time counts as orphaned; ms. */
 const ownKeptMs = 300_000;
-
-/** How far the clocks of two processes may be apart, ms: a running turn may use a trajectory that began after it. */
-const skewMs = 10_000;
 
 /**
  * Archives orphaned trajectories until the signal aborts: those that an ended process had begun or kept open, and those that an IDE
@@ -119,7 +117,7 @@ async function orphanedTrajectories({
     const oldestMs = await store.oldestRunningMs();
     return noted.flatMap(({ cascadeId, owner: of, atMs, untilMs }) => {
       if (untilMs !== undefined) return [{ cascadeId, fromMs: untilMs + (of === owner ? ownKeptMs : 0) }];
-      return atMs + skewMs < oldestMs ? [{ cascadeId, fromMs: atMs + skewMs }] : []; // a turn is stored before it begins one
+      return atMs + skewMs < oldestMs ? [{ cascadeId, fromMs: atMs + skewMs }] : []; // a turn is stored before it begins one, and may use one that began after it
     });
   } catch {
     return []; // notes or a store that cannot be read: the next look tries again

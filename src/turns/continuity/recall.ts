@@ -1,4 +1,4 @@
-import { isAwaited } from "../../backends/backend.ts";
+import { isAwaited, longestCallMs } from "../../backends/backend.ts";
 import type { Clock } from "../../base/clock.ts";
 import { readAll } from "../../log/read-turn.ts";
 import type { LogStore, TurnFilter, TurnLabel } from "../../log/store.ts";
@@ -11,8 +11,6 @@ import { heldPart, historyAfter, visibleAnswer } from "./visible-history.ts";
  * may begin hundreds of turns.
  */
 const lookedAt = [32, 128, 512];
-/** How long after the start of this process they are looked at; ms. No call waits longer. */
-const waitsMs = 20 * 60_000;
 
 /**
  * A function that looks in the log for the conversation of a request that ends with results, where it is not known here. An earlier
@@ -33,7 +31,7 @@ export function openRecall({
   readonly owner: string;
   readonly ownerIsGone: (owner: string) => boolean;
 }): (asker: Asker) => Promise<void> {
-  const untilMs = clock.monotonic() + waitsMs;
+  const untilMs = clock.monotonic() + longestCallMs; // an earlier process left no call that waits longer
   return async (asker) => {
     const { request, modelUid, caller, session } = asker;
     const held = heldPart(request, modelUid);

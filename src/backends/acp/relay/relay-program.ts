@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import process from "node:process";
 import { writeJson } from "../../../base/json.ts";
+import { longestCallMs } from "../../backend.ts";
 import { dial } from "../wire/door.ts";
 import { JsonLines } from "../wire/lines.ts";
 import type { FromRelay, RelayedCall, ToRelay } from "./relay-wire.ts";
@@ -22,8 +23,6 @@ const revisions = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /** Agents end a call without a sign of life after 30 to 60 s. */
 const progressMs = 5_000;
 const againMs = 250;
-/** A call that nobody answered for so long is answered with an error, so that no prompt waits for ever. */
-const longestMs = 20 * 60_000;
 
 const waiting = new Map<
   string,
@@ -146,7 +145,7 @@ function holdUp(callId: string, seconds: number): void {
     const held = waiting.get(callId);
     if (held === undefined) return;
     const progress = seconds + progressMs / 1000;
-    if (progress * 1000 >= longestMs) {
+    if (progress * 1000 >= longestCallMs) {
       toGateway({ type: "dropped", callId });
       const content = [{ type: "text", text: "Nobody answered this call." }];
       fromGateway({ type: "answer", callId, content, isError: true } as ToRelay);

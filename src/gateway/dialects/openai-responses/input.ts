@@ -77,7 +77,8 @@ function roleOf({ role }: JsonObject): Speaker | undefined {
     : undefined; // it is a key
 }
 
-function isOutput(type: string): boolean {
+/** Whether an item of this type is the result of a call. */
+export function isOutput(type: unknown): boolean {
   return type === "function_call_output" || type === "custom_tool_call_output";
 }
 
