@@ -141,3 +141,66 @@ test("every command, option, setting and variable that a page or a sentence of t
   }
   expect(wrong).toEqual([]);
 });
+
+/** Times that a page tells, and the constants that they are told of: the words of a page, the file, and the constant with its time. */
+const told: readonly (readonly [page: string, words: RegExp, file: string, constant: RegExp])[] = [
+  ["agents", /stops after (five) idle (minute)s/, "backends/acp/agent.ts", /defaultWarmMs = ([^;]+)/],
+  ["agents", /No request comes for (10) (minute)s/, "cli/serve/gateway-options.ts", /continuityIdleMs = ([^;]+)/],
+  ["agents", /in its first (20) (minute)s/, "backends/backend.ts", /longestCallMs = ([^;]+)/],
+  ["agents", /ends (ten) (minute)s after its last answer/, "backends/acp/host/hosts.ts", /aloneMs = ([\d_]+)/],
+  ["agents", /at most after (an) (hour)/, "backends/acp/host/host.ts", /longestAloneMs = ([^;]+)/],
+  ["agents", /does not ask for its tools within (3) (s)/, "backends/acp/turn/begin-turn.ts", /listMs = ([^;]+)/],
+  ["agents", /is waited for, up to (a) (minute)/, "backends/acp/turn/begin-turn.ts", /reachMs = ([^;]+)/],
+  ["agents", /wrote nothing for (10) (s)/, "backends/acp/process/agent-starter.ts", /silentMs = ([^;]+)/],
+  ["agents", /after (a) (minute) in any case/, "backends/acp/process/agent-starter.ts", /longestMs = ([^;]+)/],
+  ["agents", /it fails after (5) (minute)s/, "backends/acp/agent.ts", /defaultSilenceMs = ([^;]+)/],
+  ["agents", /after (30) (s) in the middle of a line/, "backends/acp/turn/drain.ts", /halfLineMs = ([^;]+)/],
+  ["agents", /was quiet for (250) (ms)/, "backends/acp/turn/drain.ts", /lateMs = ([^;]+)/],
+  ["agents", /or (2) (s) without text/, "backends/acp/turn/drain.ts", /lateAnswerMs = ([^;]+)/],
+  ["help", /goes on for (two) (minute)s/, "cli/serve/gateway-options.ts", /client disconnects", ([\d_]+)/],
+  ["help", /encrypted, for (two) (hour)s/, "log/store.ts", /keptMs: (2 \* hourMs)/],
+  ["http-api", /asks nothing for (30) (s)/, "gateway/http/connection-limits.ts", /idleMs: ([\d_]+)/],
+  ["http-api", /After (10) (s) of silence/, "gateway/http/timing.ts", /heartbeatMs: ([\d_]+)/],
+  ["http-api", /for up to (5) (s); then the stream opens/, "gateway/http/timing.ts", /commitMs: ([\d_]+)/],
+  [
+    "reference",
+    /ends after (ten) (minute)s without a connection/,
+    "cli/gateway-process/idle-end.ts",
+    /idleMs: ([^}]+) }/,
+  ],
+  ["reference", /`stop` waits up to (30) (s)/, "cli/gateway-process/home.ts", /stopMs = ([^;]+)/],
+  ["reference", /its lease of (ten) (second)s/, "log/lease.ts", /leaseMs = ([^;]+)/],
+  ["reliability", /is leaving gets (250) (ms)/, "turns/readers.ts", /leavingMs = ([^;]+)/],
+  ["reliability", /answers `expired` for (a) (day)/, "log/store.ts", /tombstoneMs: (24 \* hourMs)/],
+  ["stream-protocol", /no request within (8) (s)/, "gateway/streams/session.ts", /firstMessageMs = ([^;]+)/],
+  ["stream-protocol", /After (45) (s) without one/, "client/link/backoff.ts", /stallMs: ([\d_]+)/],
+  ["stream-protocol", /an append waits (5) (minute)s/, "gateway/streams/carriers/appends.ts", /keepMs: ([\d_]+)/],
+  ["stream-protocol", /or waits up to (15) (s)/, "gateway/streams/carriers/poll.ts", /waitMs = ([^;]+)/],
+  ["stream-protocol", /without a poll for (30) (s)/, "gateway/streams/carriers/poll.ts", /idleMs = ([^;]+)/],
+  ["usage", /every (five) (minute)s at most/, "usage/meter.ts", /refreshMs: ([\d_]+)/],
+  ["usage", /within the (last) (hour)/, "usage/meter.ts", /askedMs: ([\d_]+)/],
+  ["usage", /at most every (ten) (second)s/, "usage/meter.ts", /shortestGapMs: ([\d_]+)/],
+  ["dev/tour", /every (three)\s+(second)s/, "turns/lease.ts", /renewEveryMs = ([^;]+)/],
+  ["dev/tour", /run out \((ten) (second)s\)/, "log/lease.ts", /leaseMs = ([^;]+)/],
+  ["dev/turn-machine", /turn waits (a) (minute) for an IDE/, "turns/adopt.ts", /waitForIdeMs = ([^;]+)/],
+  ["dev/turn-machine", /counts for (30) (s)/, "turns/readers.ts", /firstReadMs = ([^;]+)/],
+  ["dev/turn-machine", /for its IDE: (45) (s)/, "backends/cascade/poll-schedule.ts", /outageMs: ([\d_]+)/],
+  ["dev/turn-machine", /is away: (5) (s)/, "cli/compose/starting-ide.ts", /startsWithinMs = ([^;]+)/],
+  ["dev/turn-machine", /an old service: (40) (s)/, "cli/service/service-plan.ts", /askEveryMs\] = \[([\d_]+)/],
+  ["dev/turn-machine", /a request waits (5) (s)/, "backends/acp/process/process-pool.ts", /patienceMs = ([^;]+)/],
+  ["dev/turn-machine", /does not call gone: (1) (min)/, "backends/acp/turn/begin-turn.ts", /reachMs = ([^;]+)/],
+  ["dev/turn-machine", /of a locked session: (a) (minute)/, "backends/acp/agent.ts", /defaultLockedMs = ([^;]+)/],
+  ["dev/turn-machine", /so do (15) (minute)s without a failure/, "turns/back-off.ts", /seriesMs = ([^;]+)/],
+];
+
+test.each(told)("docs/%s.md tells the time of the code: %s", (page, words, file, constant) => {
+  const [, count = "", unit = ""] = words.exec(read(`docs/${page}.md`)) ?? [];
+  const number = { a: 1, an: 1, last: 1, two: 2, three: 3, five: 5, ten: 10 }[count] ?? Number(count);
+  const each = { ms: 1, s: 1_000, second: 1_000, min: 60_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 }[unit];
+  const [, product = ""] = constant.exec(read(`src/${file}`)) ?? [];
+  const named = { hourMs: 3_600_000, second: 1_000 };
+  const factors = product
+    .split("*")
+    .map((text) => named[text.trim() as keyof typeof named] ?? Number(text.replaceAll("_", "")));
+  expect(factors.reduce((all, factor) => all * factor, 1)).toBe(number * (each ?? Number.NaN));
+});
