@@ -32,9 +32,9 @@ export function trajectoryNotes(journal: CascadeJournal, owner: string, clock: C
   };
   return {
     kept: (cascadeId, untilMs) => queue(() => journal.noteKept(cascadeId, untilMs)),
-    taken: (cascadeId) => queue(() => journal.noteTaken({ cascadeId, atMs: clock.now(), owner })),
-    asked: (cascadeId, turn) => queue(() => journal.noteAsked(cascadeId, turn)),
-    archived: (cascadeId) => queue(() => journal.noteArchived(cascadeId)),
+    taken: (cascadeId) => void queue(() => journal.noteTaken({ cascadeId, atMs: clock.now(), owner })),
+    asked: (cascadeId, turn) => void queue(() => journal.noteAsked(cascadeId, turn)),
+    archived: (cascadeId) => void queue(() => journal.noteArchived(cascadeId)),
     async left() {
       await writing;
       return journal.left();

@@ -173,13 +173,13 @@ describe("Continuity", () => {
 
   it("notes that a trajectory is no longer kept if it cannot be archived, so that it is not left for minutes", async () => {
     const notes: string[] = [];
-    const note = (what: string) => async (cascadeId: CascadeId) => void notes.push(`${what} ${cascadeId}`);
+    const note = (what: string) => (cascadeId: CascadeId) => void notes.push(`${what} ${cascadeId}`);
     const clock = new FakeClock();
     const continuity = new Continuity({
       clock,
       idleMs,
       archive: () => Promise.reject(new Error("it did not work")),
-      notes: { kept: note("kept"), taken: note("taken"), archived: note("archived") },
+      notes: { kept: async (cascadeId) => note("kept")(cascadeId), taken: note("taken"), archived: note("archived") },
     });
     continuity.keep(asker({}), id(1), said("Hi."));
     await clock.advance(idleMs * 1.5);
