@@ -142,7 +142,7 @@ test("every command, option, setting and variable that a page or a sentence of t
   expect(wrong).toEqual([]);
 });
 
-/** Times that a page tells, and the constants that they are told of: the words of a page, the file, and the constant with its time. */
+/** Times and limits that a page tells: its words, and the constant that has the number, which they cannot import. */
 const told: readonly (readonly [page: string, words: RegExp, file: string, constant: RegExp])[] = [
   ["agents", /stops after (five) idle (minute)s/, "backends/acp/agent.ts", /defaultWarmMs = ([^;]+)/],
   ["agents", /No request comes for (10) (minute)s/, "cli/serve/gateway-options.ts", /continuityIdleMs = ([^;]+)/],
@@ -190,13 +190,42 @@ const told: readonly (readonly [page: string, words: RegExp, file: string, const
   ["dev/turn-machine", /a request waits (5) (s)/, "backends/acp/process/process-pool.ts", /patienceMs = ([^;]+)/],
   ["dev/turn-machine", /does not call gone: (1) (min)/, "backends/acp/turn/begin-turn.ts", /reachMs = ([^;]+)/],
   ["dev/turn-machine", /of a locked session: (a) (minute)/, "backends/acp/agent.ts", /defaultLockedMs = ([^;]+)/],
+  [
+    "agents",
+    /more than (16) prompts of an agent wait/,
+    "backends/acp/session/kept-sessions.ts",
+    /mostParked = ([^;]+)/,
+  ],
+  ["agents", /keeps (64) (MB) of lines/, "backends/acp/host/host.ts", /mostBytes = ([^;]+)/],
+  ["agents", /and (16) (MB) in memory/, "backends/acp/host/host.ts", /mostMemoryBytes = ([^;]+)/],
+  ["agents", /a line of 16 million characters or (1,000) levels/, "backends/acp/wire/lines.ts", /deepest = ([^;]+)/],
+  ["help", /without texts, for (400) days/, "usage/history/retention.ts", /keptDays = ([^;]+)/],
+  ["usage", /(400) days\. If the file/, "usage/history/retention.ts", /keptDays = ([^;]+)/],
+  ["dev/turn-machine", /the newest (1,000) bodies/, "turns/back-off.ts", /mostBodies = ([^;]+)/],
+  [
+    "dev/turn-machine",
+    /an orphaned conversation: (5) refusals/,
+    "turns/continuity/orphaned-trajectories.ts",
+    /mostRefusals = ([^;]+)/,
+  ],
+  ["dev/turn-machine", /at its cursor: (60) in a row/, "client/link/backoff.ts", /budget: ([\d_]+)/],
   ["dev/turn-machine", /so do (15) (minute)s without a failure/, "turns/back-off.ts", /seriesMs = ([^;]+)/],
 ];
 
-test.each(told)("docs/%s.md tells the time of the code: %s", (page, words, file, constant) => {
-  const [, count = "", unit = ""] = words.exec(read(`docs/${page}.md`)) ?? [];
-  const number = { a: 1, an: 1, last: 1, two: 2, three: 3, five: 5, ten: 10 }[count] ?? Number(count);
-  const each = { ms: 1, s: 1_000, second: 1_000, min: 60_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 }[unit];
+test.each(told)("docs/%s.md tells the number of the code: %s", (page, words, file, constant) => {
+  const [, count = "", unit = "one"] = words.exec(read(`docs/${page}.md`)) ?? [];
+  const number = { a: 1, an: 1, last: 1, two: 2, three: 3, five: 5, ten: 10 }[count] ?? Number(count.replace(",", ""));
+  const each = {
+    ms: 1,
+    s: 1_000,
+    second: 1_000,
+    min: 60_000,
+    minute: 60_000,
+    hour: 3_600_000,
+    day: 86_400_000,
+    one: 1,
+    MB: 1_048_576,
+  }[unit];
   const [, product = ""] = constant.exec(read(`src/${file}`)) ?? [];
   const named = { hourMs: 3_600_000, second: 1_000 };
   const factors = product
