@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
+import { oneLine, shortened } from "../../base/shown-text.ts";
 import type { GatewayLink } from "../../client/link/gateway-link.ts";
 import { openFileRecordStore } from "../../client/node/file-record-store.ts";
 import { nodeLink } from "../../client/node/node-link.ts";
@@ -79,9 +80,8 @@ export function startChat(
 }
 
 /** A question in one line of a list. */
-export function shortened(question: string): string {
-  const line = question.replace(/\s+/g, " ").trim();
-  return line.length <= shownLength ? line : `${line.slice(0, shownLength - 1)}…`;
+export function questionInList(question: string): string {
+  return shortened(oneLine(question), shownLength);
 }
 
 /**
@@ -105,7 +105,7 @@ export async function pickLeftover(
   const newestFirst = found.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
   for (const { streamKey, label, createdAtMs } of newestFirst) {
     const age = spellAge(io.clock.now() - createdAtMs).padStart(9);
-    out.row(`${streamKey.slice(0, 8)}  ${age}  ${shortened(readStreamNote(label).question)}`);
+    out.row(`${streamKey.slice(0, 8)}  ${age}  ${questionInList(readStreamNote(label).question)}`);
   }
   out.note("Pick one: millrace chat --resume <id>");
   return undefined;

@@ -4,7 +4,7 @@ import type { CommandContext } from "../command.ts";
 import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { spellAge, spellCount } from "../terminal/spell.ts";
 import { type Column, printTable } from "../terminal/table.ts";
-import { shortened } from "./chat-streams.ts";
+import { questionInList } from "./chat-streams.ts";
 import {
   endedTurns,
   keepLonger,
@@ -119,7 +119,8 @@ const columns: readonly Column[] = [
 export function showTurns(turns: readonly ListedTurn[], wide: boolean, { out, io, settings }: CommandContext): void {
   const rows = turns.map(({ id, created_at: at, status, client, model, ...turn }) => {
     const isClosed = turn.sealed === true && turn.question == null;
-    const question = turn.expired === true ? "(deleted)" : isClosed ? "(encrypted)" : shortened(turn.question ?? "");
+    const question =
+      turn.expired === true ? "(deleted)" : isClosed ? "(encrypted)" : questionInList(turn.question ?? "");
     const age = spellAge(io.clock.now() - Date.parse(at));
     return [
       wide ? id : id.slice(-8),

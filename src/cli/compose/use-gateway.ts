@@ -2,7 +2,7 @@ import { z } from "zod";
 import { bestEffort } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import type { CommandContext } from "../command.ts";
-import { startForCommand } from "../gateway-process/background.ts";
+import { startForCommand, startMs } from "../gateway-process/background.ts";
 import { findGateway, type GatewayClient, lookForGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { alreadyServes, holderOf } from "../gateway-process/home.ts";
@@ -12,8 +12,6 @@ import { askConsent } from "./consent.ts";
 
 /** How often a command asks a gateway that ends when it is idle; ms. */
 const awakeEveryMs = 60_000;
-/** How long a gateway that another command started may take until it answers; ms. */
-const startMs = 60_000;
 const lookEveryMs = 50;
 
 /**

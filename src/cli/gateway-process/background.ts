@@ -30,8 +30,8 @@ export function howToStop(by: StartedBy): string {
 }
 
 const lookEveryMs = 50;
-/** How long a gateway may take until it reports that it listens. */
-const startMs = 60_000;
+/** How long a gateway may take until it reports that it listens; ms. */
+export const startMs = 60_000;
 
 /**
  * Starts the same command line as a separate process that outlives this one and the terminal. Prints the start-up output of that

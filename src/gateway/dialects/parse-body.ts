@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { isEffort } from "../../base/effort.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { isObject, numberOf, writeJson } from "../../base/json.ts";
 import type { Part, ReasoningEffort } from "../../log/request.ts";
@@ -116,11 +117,9 @@ export function outputLimit(given: number | null | undefined): { readonly maxOut
   return { maxOutputTokens: Math.min(mostTokens, Math.floor(given)) };
 }
 
-const efforts: readonly ReasoningEffort[] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
-
 /** The effort of this name. One that is not known (a newer one, `default`) leaves the effort to the model. */
 export function effortNamed(name: unknown): ReasoningEffort | undefined {
-  return efforts.find((effort) => effort === name);
+  return typeof name === "string" && isEffort(name) ? name : undefined;
 }
 
 /** A tool of a request that the caller does not run itself: its type, and where in the body it stands (`tools[2]`). */
