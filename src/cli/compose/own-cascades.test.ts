@@ -58,6 +58,15 @@ test("what a process kept open when it died is archived by the next one, when it
   expect(backend.archived).toEqual([fakeCascade]);
 });
 
+test("notes of a conversation stand in the order in which they were made, also those of its backend", async () => {
+  const journal = openCascadeJournal(journalFile());
+  const notes = trajectoryNotes(journal, "me", new FakeClock());
+  await journal.note({ cascadeId: fakeCascade, atMs: 1, owner: "me" });
+  notes.taken(fakeCascade);
+  await Promise.all([notes.kept(fakeCascade, 5), journal.noteArchived(fakeCascade)]);
+  expect(await notes.left()).toEqual([]);
+});
+
 test("the journal says which model a conversation asked and for which client, and another process reads it", async () => {
   const [file, clock] = [journalFile(), new FakeClock()];
   const journal = openCascadeJournal(file);

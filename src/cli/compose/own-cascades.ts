@@ -25,18 +25,15 @@ export function openOwnJournal(settings: Settings): CascadeJournal {
  * left out. `owner` names the process.
  */
 export function trajectoryNotes(journal: CascadeJournal, owner: string, clock: Clock): TrajectoryNotes {
-  let writing: Promise<void> = Promise.resolve();
-  const queue = (write: () => Promise<void>) => {
-    writing = writing.then(() => bestEffort(write()));
-    return writing;
-  };
+  let last: Promise<void> = Promise.resolve(); // the journal writes its lines in the order of the calls
+  const note = (written: Promise<void>) => (last = bestEffort(written));
   return {
-    kept: (cascadeId, untilMs) => queue(() => journal.noteKept(cascadeId, untilMs)),
-    taken: (cascadeId) => void queue(() => journal.noteTaken({ cascadeId, atMs: clock.now(), owner })),
-    asked: (cascadeId, turn) => void queue(() => journal.noteAsked(cascadeId, turn)),
-    archived: (cascadeId) => void queue(() => journal.noteArchived(cascadeId)),
+    kept: (cascadeId, untilMs) => note(journal.noteKept(cascadeId, untilMs)),
+    taken: (cascadeId) => void note(journal.noteTaken({ cascadeId, atMs: clock.now(), owner })),
+    asked: (cascadeId, turn) => void note(journal.noteAsked(cascadeId, turn)),
+    archived: (cascadeId) => void note(journal.noteArchived(cascadeId)),
     async left() {
-      await writing;
+      await last;
       return journal.left();
     },
   };

@@ -179,7 +179,7 @@ describe("Continuity", () => {
       clock,
       idleMs,
       archive: () => Promise.reject(new Error("it did not work")),
-      notes: { kept: async (cascadeId) => note("kept")(cascadeId), taken: note("taken"), archived: note("archived") },
+      notes: { kept: async (cascadeId) => note("kept")(cascadeId), taken: note("taken") },
     });
     continuity.keep(asker({}), id(1), said("Hi."));
     await clock.advance(idleMs * 1.5);

@@ -49,8 +49,8 @@ export class Continuity {
     readonly limit?: number;
     /** Cleans up a trajectory that will not be continued. */
     readonly archive: (cascadeId: CascadeId) => Promise<void>;
-    /** Called for every trajectory that is kept, and for its end. */
-    readonly notes?: Pick<TrajectoryNotes, "kept" | "taken" | "archived"> | undefined;
+    /** Called for every trajectory that is kept, and no longer. That it was archived is noted by its backend. */
+    readonly notes?: Pick<TrajectoryNotes, "kept" | "taken"> | undefined;
   }) {
     this.#options = options;
     this.#sweeping = this.#sweep();
@@ -146,7 +146,6 @@ export class Continuity {
     const { archive, notes } = this.#options;
     try {
       await archive(cascadeId);
-      notes?.archived(cascadeId);
     } catch {
       notes?.taken(cascadeId);
     }

@@ -32,7 +32,7 @@ function talk(backend: ScriptedBackend) {
   const archive = (cascadeId: Parameters<ScriptedBackend["archive"]>[0]) => backend.archive(cascadeId);
   /** What is noted of trajectories, and `end` where the end of a turn is stored, in their order. */
   const order: string[] = [];
-  const notes = { kept: async () => void order.push("kept"), taken: () => {}, archived: () => {} };
+  const notes = { kept: async () => void order.push("kept"), taken: () => {} };
   const continuity = new Continuity({ clock: new FakeClock(), idleMs: 1_000, archive, notes });
   /** `detaches`: the gateway stops at the moment of the answer's end. */
   const ask = async (messages: TurnRequest["messages"], fields: Partial<TurnRequest> = {}, detaches = false) => {
