@@ -6,7 +6,7 @@ import type { Backend } from "../backend.ts";
 import type { BackendLifecycle } from "../lifecycle.ts";
 import { AgentHosts, type HostsOptions } from "./host/hosts.ts";
 import type { AcpAgentSpec } from "./known/agent-spec.ts";
-import { launchFor } from "./known/devin.ts";
+import { plainLaunch } from "./known/devin.ts";
 import { AgentStarter, type LeftProcess, untilSlow } from "./process/agent-starter.ts";
 import { agentError } from "./process/errors.ts";
 import { agentFolder } from "./process/prepare-launch.ts";
@@ -155,7 +155,7 @@ async function statsOf(process: AgentProcess) {
 export async function listModels(parts: AgentParts, signal: AbortSignal): Promise<readonly AcpModel[]> {
   const { spec, pool, kept } = parts;
   try {
-    const lease = await pool.lease(launchFor({ ...spec, styles: { text: "ask" } }, "text", undefined), signal);
+    const lease = await pool.lease(plainLaunch(spec), signal);
     try {
       const { id, options } = await lease.process.newSession(signal).catch((error: unknown) => {
         lease.process.isStale ||= agentError(error, errorContext(parts)).code === "not_signed_in"; // it never learns of a sign-in

@@ -32,13 +32,18 @@ export interface AgentLaunch {
 /** The summarizer's sessions have no model option, so each of its models needs a separate process. */
 export function launchFor(spec: AcpAgentSpec, form: PromptForm, model: string | undefined): AgentLaunch {
   const style = styleFor(spec, form);
-  if (style === "ask") return { style, key: "ask", args: spec.args };
+  if (style === "ask") return plainLaunch(spec);
   const chosen = model === undefined ? [] : ["--model", model];
   return {
     style,
     key: `summarizer ${model ?? ""}`,
     args: [...spec.args, "--agent-type", "summarizer", ...chosen],
   };
+}
+
+/** The launch of the program as it is: also for what asks no model, such as the list of models. */
+export function plainLaunch({ args }: AcpAgentSpec): AgentLaunch {
+  return { style: "ask", key: "ask", args };
 }
 
 /** The summarizer's role is to read an execution trace and to write about it. Here it writes what comes next in it. */

@@ -1,6 +1,6 @@
 import type { CascadeId } from "../../../base/ids.ts";
 import type { Backend } from "../../backend.ts";
-import { launchFor } from "../known/devin.ts";
+import { plainLaunch } from "../known/devin.ts";
 import { forgetSession } from "../known/own-settings.ts";
 import { isUnknownSession, turnFailure } from "../process/errors.ts";
 import type { AgentParts } from "../session/agent-parts.ts";
@@ -47,7 +47,7 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
     await kept.forget(logged);
     return;
   }
-  const lease = await pool.lease(launchFor({ ...spec, styles: { text: "ask" } }, "text", undefined), signal);
+  const lease = await pool.lease(plainLaunch(spec), signal);
   try {
     if (lease.process.abilities.canDelete) await lease.process.discard(id, signal);
   } catch (error) {
