@@ -48,7 +48,7 @@ export interface Attachment extends StreamAccess, AttachedStream {
   send(message: StreamMessage, start: AskedTurn | undefined, signal: AbortSignal): Promise<SendResult>;
   /** As `Turns.cancel`, for a turn of this stream; false, and nothing happens, where a newer attach has the stream. */
   cancel(turnId: TurnId, by: CancelledBy): Promise<boolean>;
-  /** As `Turns.read`, with the client's key. */
+  /** As `Turns.open`, with the client's key, one by one (`eachDelivered`). */
   read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
   /** Stops watching for a newer attach. The turns continue. */
   close(): void;
