@@ -62,7 +62,12 @@ export interface ToolResult {
 /** The raw reason of an answer that ended with calls while its prompt goes on: the agent waits for their results. */
 export const parkedReason = "parked";
 
-/** Whether an agent made this call and waits for its result: `acp/relay/relay-program.ts` gives such calls their ids. */
+/** The id of a call that an agent makes and waits for. `round`: 16 hexadecimal digits of its relay; `number`: from 0. */
+export function awaitedCallId(round: string, number: number): string {
+  return `call_${round}${number.toString(16).padStart(8, "0")}`;
+}
+
+/** Whether it is such an id. */
 export function isAwaited(callId: string): boolean {
   return /^call_[0-9a-f]{24}$/.test(callId);
 }

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import process from "node:process";
 import { writeJson } from "../../../base/json.ts";
-import { longestCallMs } from "../../backend.ts";
+import { awaitedCallId, longestCallMs } from "../../backend.ts";
 import { dial } from "../wire/door.ts";
 import { JsonLines } from "../wire/lines.ts";
 import type { FromRelay, RelayedCall, ToRelay } from "./relay-wire.ts";
@@ -132,7 +132,7 @@ function fromAgent({ id, method, params }: Message): void {
 function call(id: Id, { name, arguments: given, _meta }: Message): void {
   const meta = typeof _meta === "object" && _meta !== null ? (_meta as Message) : {};
   const args = typeof given === "object" && given !== null ? (given as Message) : {};
-  const callId = `call_${round}${(made++).toString(16).padStart(8, "0")}`;
+  const callId = awaitedCallId(round, made++);
   const relayed: RelayedCall = { callId, name: String(name), arguments: args };
   waiting.set(callId, { id, progressToken: meta["progressToken"], call: relayed });
   toGateway({ type: "call", call: relayed });
