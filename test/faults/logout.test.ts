@@ -5,7 +5,7 @@ import { readGatewayFile } from "../../src/cli/gateway-process/gateway-file.ts";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { hasTerminals, onTerminal } from "../support/terminal.ts";
-import { ask, collect, gateway, model, openai, patience, patienceMs, simulator, world } from "../support/world.ts";
+import { ask, collect, gateway, model, openai, patience, simulator, world } from "../support/world.ts";
 
 /* The user logs out, and later in again: all programs end at once. */
 
