@@ -19,12 +19,12 @@ const identified = (id: string, home: string) => {
 };
 
 const changes = [
-  { what: "was renamed takes its turns over at once", may: mayRename, under: named },
-  { what: "got another machine id takes its turns over", may: mounts, under: identified },
+  { what: "was renamed", may: mayRename, under: named },
+  { what: "got another machine id", may: mounts, under: identified },
 ].filter(({ may }) => may);
 
 test.runIf(changes.length > 0).each(changes)(
-  "a gateway on a computer that $what, with one prompt",
+  "a gateway on a computer that $what takes its turns over at once, with one prompt",
   async ({ under }) => {
     const home = temporaryHome();
     const ide = await simulator({ home, turn: { rate: 1_000, size: 200, holdAfter: 60 } });
