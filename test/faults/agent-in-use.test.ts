@@ -1,7 +1,8 @@
 import { renameSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { readGatewayFile } from "../../src/cli/gateway-process/gateway-file.ts";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { gateway, openai, patienceMs, simulator } from "../support/world.ts";
@@ -76,6 +77,15 @@ test("an agent that is signed out is waited for, and the account of the app is n
   putBack();
   await asked();
   expect(ide.prompts()).toHaveLength(2);
+  await served.stop();
+  served = await gateway({ home, args: ["--ide", "devin"] });
+  await asked();
+  away(join(ide.layout.cliData, "credentials.toml"));
+  onTestFinished(async () => void (await millrace(["stop"], { home })));
+  expect((await millrace(["restart", "--ide", "devin"], { home })).code).toBe(0);
+  const { url = "" } = readGatewayFile(join(home, ".millrace/gateway.json")) ?? {};
+  await openai({ ...served, url }).chat.completions.create(ask("hello")); // the user said so
+  expect(ide.prompts()).toHaveLength(4);
 });
 
 test("a sign-in of the agent's own is the user's word, and another program of the same account is asked at once", {

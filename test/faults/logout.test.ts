@@ -12,10 +12,16 @@ import { ask, collect, gateway, model, openai, patience, simulator, world } from
 const size = 600;
 const polls = ["GetCascadeTrajectorySteps", "GetCascadeTrajectory", "GetCascadeTranscriptForTrajectoryId"];
 
+const whole = expect.stringMatching(/^.{600}$/s) as string;
+
 test.each([
-  { name: "of which the IDE has all comes whole", isWhole: true },
-  { name: "that the model still writes fails by name and keeps its part", isWhole: false },
-])("over Cascade an answer $name at the next login, and nothing is asked twice", async ({ isWhole }) => {
+  { name: "of which the IDE has all comes whole", isWhole: true, end: { reason: "stop", text: whole } },
+  {
+    name: "that the model still writes fails by name and keeps its part",
+    isWhole: false,
+    end: { code: "upstream_failed" },
+  },
+])("over Cascade an answer $name at the next login, and nothing is asked twice", async ({ isWhole, end }) => {
   const args = ["--continuity", "off"];
   const { home, client, ide, served } = await world({ args });
   const question = { ...ask(`[[sim: size=${size} hold-after=300 thinking=0]] write`), stream: true } as const;
@@ -34,14 +40,13 @@ test.each([
     await ide.setFaults([]);
   };
   let text = "";
-  try {
+  const reading = (async () => {
     for await (const chunk of stream) {
       text += chunk.choices[0]?.delta.content ?? "";
       if (text.length > 20) logout ??= leave();
     }
-  } catch (error) {
-    expect(error).toMatchObject({ code: "unavailable" });
-  }
+  })();
+  await expect(reading).rejects.toMatchObject({ code: "unavailable" });
   await logout;
   expect(text.length).toBeLessThan(size);
 
@@ -49,8 +54,7 @@ test.each([
   const again = await openai(next).chat.completions.create(question, { headers }).withResponse();
   expect(again.response.headers.get("x-millrace-turn")).toBe(response.headers.get("x-millrace-turn"));
   const got = await collect(again.data).catch((error: unknown) => error);
-  if (isWhole) expect(got).toMatchObject({ reason: "stop", text: expect.stringMatching(/^.{600}$/s) as string });
-  else expect(got).toMatchObject({ code: "upstream_failed" });
+  expect(got).toMatchObject(end);
   const { startedCascades, messages } = await ide.report(); // since its restart
   expect([startedCascades, messages]).toEqual([0, []]);
 });

@@ -102,11 +102,14 @@ async function answered(machine: Machine, messages: readonly Message[], key: str
   }
 }
 
-/** Whether a turn runs, as the gateway that runs now lists it. */
-async function runs({ current: { url, key } }: Machine): Promise<boolean> {
+/** Resolves once a turn runs, as the gateway lists it. */
+async function untilOneRuns({ current: { url, key } }: Machine): Promise<void> {
   const headers = { authorization: `Bearer ${key}` };
-  const response = await fetch(`${url}/v1/turns?open=true`, { headers });
-  return ((await response.json()) as { readonly data: readonly object[] }).data.length > 0;
+  for (;;) {
+    const response = await fetch(`${url}/v1/turns?open=true`, { headers, signal: patience() });
+    if (((await response.json()) as { readonly data: readonly object[] }).data.length > 0) return;
+    await wait(100);
+  }
 }
 
 /** What a client gets that goes through the whole loop, and meets the event once. */
@@ -120,7 +123,7 @@ async function loop(machine: Machine, asked: { readonly at: string; readonly eve
   ];
   const next = async () => {
     if (event?.endsGateway !== true) return;
-    await expect.poll(() => machine.inVain, { timeout: patienceMs }).toBeGreaterThan(0);
+    while (machine.inVain === 0) await wait(100);
     machine.current = await gateway({ home: machine.home });
   };
   let results = 0;
@@ -130,7 +133,7 @@ async function loop(machine: Machine, asked: { readonly at: string; readonly eve
     const answer = answered(machine, messages, asked.keyed ? `round ${round}` : undefined);
     if (isNow && !moment.isParked) {
       await machine.ide.untilAgent(({ prompts }) => prompts.length === 1, patience());
-      await expect.poll(() => runs(machine), { timeout: patienceMs }).toBe(true);
+      await untilOneRuns(machine);
       await event?.befall(machine);
     }
     if (isNow) await next();

@@ -31,7 +31,7 @@ test.each(["SQLite", "memory"])(
       if (done !== true) text += value.choices[0]?.delta.content ?? "";
       return done !== true;
     };
-    while (text === "") await next();
+    for (let more = true; more && text === ""; ) more = await next();
     const turn = `${served.url}/v1/turns/${response.headers.get("x-millrace-turn") ?? ""}`;
     const look = async () => (await fetch(turn, { headers: { authorization: `Bearer ${served.key}` } })).status;
     await expect.poll(look, { timeout: patienceMs, interval: 500 }).toBe(410);

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { endHosts, lookAtHosts } from "../../backends/acp/host/hosts.ts";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
+import { removeIfThere } from "../../base/node/move-file.ts";
 import { processRuns } from "../../base/node/process-exists.ts";
 import { hostJson, hostsFolder, spellHost } from "../agents/agent-spec.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
@@ -120,6 +121,7 @@ export const restartCommand = defineCommand({
     readKey(settings.keyFile);
     checkStartFiles(settings.folder);
     const stopped = await stopGateway(options.wait, context);
+    if (typed.has("ide")) removeIfThere(settings.ideFile); // the user's word counts, also where it is the same as before
     if (stopped === undefined) out.note("No gateway ran.");
     else if (stopped.startedBy === "terminal") out.note("It ran on a terminal; now it runs in the background.");
     return startInBackground(onSamePort(next, stopped?.url), context);

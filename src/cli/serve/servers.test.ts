@@ -6,7 +6,7 @@ import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import { discover } from "../../ide/discover/discover.ts";
 import { noOverrides } from "../../ide/discover/overrides.ts";
 import { FakeHost, type FakeProcess, fakeWindsurf } from "../../ide/host/host.fake.ts";
-import type { DiscoveryResult, InstalledApp } from "../../ide/ide.ts";
+import type { AgentProgram, DiscoveryResult, InstalledApp } from "../../ide/ide.ts";
 import type { Probe } from "../../ide/process/probe-port.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import { promptServers } from "./prompt-servers.ts";
@@ -264,40 +264,36 @@ describe("the server that prompts go to", () => {
   const next = fakeAgent({ ...app, variant: "windsurf-next", product: "Devin Next 3.11" });
   const cli = fakeAgent({});
 
-  it.each([
-    { name: "an agent that is gone", used: app, left: [next], code: "ide_not_running" },
-    {
-      name: "an agent whose app is signed out",
-      used: app,
-      left: [{ ...app, signedIn: "no" as const }, next],
-      code: "not_signed_in",
-    },
-    {
-      name: "an agent whose own sign-in is gone",
-      used: cli,
-      left: [{ ...cli, signedIn: "editor" as const }],
-      code: "not_signed_in",
-    },
-    {
-      name: "an agent, by another program with its credentials",
-      used: cli,
-      left: [{ ...app, signedIn: "own" as const }],
-      code: undefined,
-    },
-    { name: "an agent, by the user's sign-in", used: app, left: [cli], code: undefined },
-  ])("is not exchanged without the user's word: $name", async ({ used, left, code }) => {
+  /** Which agent is asked once another one got the prompts and only these are left. */
+  async function agentAfter(used: AgentProgram, left: readonly AgentProgram[]) {
     let result: DiscoveryResult = { ides: [], agents: [used, next], trace: [], atMs: 0 };
     const find = () => Promise.resolve(result);
     const servers = promptServers({ find, connect: () => Promise.reject(new Error("no IDE")), invalidate: () => {} });
     servers.noteAgent(used);
     expect((await servers.findAgent(never)).program).toBe(used);
     result = { ...result, agents: left };
-    if (code === undefined) expect((await servers.findAgent(never)).program).toBe(left[0]);
-    else
-      await expect(servers.findAgent(never)).rejects.toMatchObject({
-        code,
-        message: expect.stringMatching(/whose agent prompts went to/),
-      });
+    return (await servers.findAgent(never)).program;
+  }
+
+  it.each([
+    { name: "is gone", used: app, left: [next], code: "ide_not_running" },
+    {
+      name: "has an app that is signed out",
+      used: app,
+      left: [{ ...app, signedIn: "no" as const }, next],
+      code: "not_signed_in",
+    },
+    { name: "lost its own sign-in", used: cli, left: [{ ...cli, signedIn: "editor" as const }], code: "not_signed_in" },
+  ])("an agent that $name is not exchanged without the user's word", async ({ used, left, code }) => {
+    const message = expect.stringMatching(/whose agent prompts went to/) as string;
+    await expect(agentAfter(used, left)).rejects.toMatchObject({ code, message });
+  });
+
+  it.each([
+    { name: "another program with its credentials", used: cli, left: { ...app, signedIn: "own" as const } },
+    { name: "one that the user has signed in to", used: app, left: cli },
+  ])("an agent is followed by $name", async ({ used, left }) => {
+    expect(await agentAfter(used, [left])).toBe(left);
   });
 
   it("is not exchanged for the agent of another product once the IDE in use is away", async () => {
