@@ -11,6 +11,9 @@ export interface PromptedIde {
   readonly standIn?: true;
 }
 
+/** The reason in the details of an error: the program that prompts went to is away, and no other one is asked in its place. */
+export const awaitedReason = "awaited";
+
 /** How a backend gets at the server of the IDE that runs now. */
 export interface ServerSource {
   /** Throws `ide_not_running`, `not_signed_in`, `upstream_failed`. */

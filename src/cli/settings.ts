@@ -29,6 +29,8 @@ export function readSettings(io: Pick<Io, "env" | "homeFolder">) {
     journalFile: join(folder, "cascades.jsonl"),
     /** Where a running gateway says how it is reached. */
     gatewayFile: join(folder, "gateway.json"),
+    /** The programs that got the last prompts (0600). */
+    ideFile: join(folder, "gateway-ide.json"),
   };
 }
 

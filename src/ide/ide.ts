@@ -109,8 +109,11 @@ export interface DiscoveryResult {
 export interface IdeFinder {
   /** The last result if still believed, a fresh one otherwise. Never throws because nothing was found. */
   find(signal: AbortSignal): Promise<DiscoveryResult>;
-  /** Forgets the result: a call to this server failed as if it were gone. The next `find` looks again, at other ports if this one belongs to a stranger. */
-  invalidate(ide: Ide, why?: "failed" | "stranger"): void;
+  /**
+   * Forgets the result: a call to this server failed as if it were gone; without an IDE: what is missing may be there by now. The next
+   * `find` looks again, at other ports if this one belongs to a stranger.
+   */
+  invalidate(ide?: Ide, why?: "failed" | "stranger"): void;
   /**
    * A client of this IDE's server; the same one as long as endpoint and API key are the same. Before it is handed out, the
    * listening socket must still belong to the process that was found, and that process to this user. Throws

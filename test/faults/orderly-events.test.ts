@@ -5,8 +5,11 @@ import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Simulator } from "../../simulator/index.ts";
 import { lookAtHosts } from "../../src/backends/acp/host/hosts.ts";
+import { processRuns } from "../../src/base/node/process-exists.ts";
+import { readGatewayFile } from "../../src/cli/gateway-process/gateway-file.ts";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
+import { hasTerminals, onTerminal } from "../support/terminal.ts";
 import { gateway, patience, patienceMs, simulator } from "../support/world.ts";
 
 /* What happens to everybody in the middle of an answer costs no text and no second prompt, also where each event comes at a bad moment. */
@@ -18,9 +21,11 @@ const suspendedMs = 12_000;
 interface Machine {
   readonly home: string;
   readonly ide: Simulator;
-  current: GatewayProcess;
+  current: Pick<GatewayProcess, "url" | "key" | "pid" | "stop" | "ended">;
   /** Starts the next gateway. */
   next(): Promise<void>;
+  /** Resolves once the client has the beginning of the answer again, from the gateway that runs now. */
+  rejoined(): Promise<void>;
   /** Lets the model write on. */
   release(): Promise<void>;
 }
@@ -58,6 +63,32 @@ const events: Readonly<Record<string, (machine: Machine) => Promise<void>>> = {
     writeFileSync(logs, "");
     await machine.release();
   },
+  "the folders `run` and `logs` are removed": async (machine) => {
+    for (const name of ["run", "logs"]) rmSync(join(machine.home, ".millrace", name), { recursive: true, force: true });
+    await machine.release();
+  },
+  "the gateway is restarted twenty times": async (machine) => {
+    for (let times = 0; times < 20; times++) {
+      await machine.current.stop();
+      await machine.next();
+    }
+    await machine.release();
+  },
+  ...(hasTerminals && {
+    "the gateway runs on a terminal, which is closed": async (machine) => {
+      const { home, current } = machine;
+      await current.stop();
+      const terminal = onTerminal(["serve", "--port", "0"], { home });
+      await terminal.shows(/http:\/\/127/);
+      const { url = "", pid } = readGatewayFile(join(home, ".millrace/gateway.json")) ?? {};
+      machine.current = { ...current, url };
+      await machine.rejoined();
+      await terminal.close();
+      while (processRuns(pid ?? 0)) await wait(100);
+      await machine.next();
+      await machine.release();
+    },
+  }),
   "the gateway is started while it stops, and stopped while it starts": async (machine) => {
     const { home } = machine;
     for (let times = 0; times < 2; times++) {
@@ -72,7 +103,7 @@ const events: Readonly<Record<string, (machine: Machine) => Promise<void>>> = {
 };
 
 /** Asks until the whole answer came, as a client does that repeats its request under one key. */
-async function asked(machine: Machine, model: string, begun: () => void): Promise<string> {
+async function asked(machine: Machine, model: string, begun: (url: string) => void): Promise<string> {
   const body = JSON.stringify({ model, stream: true, messages: [{ role: "user", content: "write" }] });
   const signal = patience();
   for (;;) {
@@ -85,7 +116,7 @@ async function asked(machine: Machine, model: string, begun: () => void): Promis
       const decoder = new TextDecoder();
       for await (const piece of response.body ?? []) {
         told += decoder.decode(piece, { stream: true });
-        if (told.length > 2_000) begun();
+        if (told.length > 2_000) begun(url);
       }
     } catch {
       signal.throwIfAborted(); // the connection broke, or no gateway listens now
@@ -104,6 +135,7 @@ describe.runIf(process.platform !== "win32").each([
   test.each(Object.keys(events))("%s", { timeout: 2 * patienceMs }, async (event) => {
     const home = temporaryHome();
     const ide = await simulator({ home, turn: { ...answer, holdAfter: 700 }, ...(profile && { profile }) });
+    const readAt = new Set<string>();
     const machine: Machine = {
       home,
       ide,
@@ -111,14 +143,16 @@ describe.runIf(process.platform !== "win32").each([
       async next() {
         machine.current = await gateway({ home });
       },
+      async rejoined() {
+        while (!readAt.has(machine.current.url)) await wait(100);
+      },
       async release() {
         await ide.setTurn(answer);
         await ide.release();
       },
     };
-    const begun = Promise.withResolvers<void>();
-    const asking = asked(machine, model, begun.resolve);
-    await Promise.race([begun.promise, asking]);
+    const asking = asked(machine, model, (url) => readAt.add(url));
+    await Promise.race([machine.rejoined(), asking]);
     await events[event]?.(machine);
     expect(await asking).toHaveLength(answer.size);
     const prompts = profile === undefined ? (await ide.report()).messages : ide.prompts();

@@ -2,6 +2,7 @@ import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { Capabilities } from "../../language-server/language-server.ts";
 import { isWithoutCascade } from "../../language-server/product-name.ts";
 import type { BackendKind } from "../../log/event.ts";
+import { awaitedReason } from "../current-server.ts";
 
 /** The user's choice of backend. `auto`: the one that works with the installed build. */
 export const backendModes = ["auto", "acp", "cascade", "raw"] as const;
@@ -45,9 +46,10 @@ export function chooseBackend(mode: BackendMode, { server, agent }: BackendOffer
     if (isMillraceError(agent)) throw worse(server, agent);
     return { kind: "acp", why: `no language server of an editor can be asked, and ${agent.product} is signed in` };
   }
-  if (!isMillraceError(agent)) {
-    const why = whyAgent(server);
-    if (why !== undefined) return { kind: "acp", why };
+  const why = whyAgent(server);
+  if (why !== undefined) {
+    if (!isMillraceError(agent)) return { kind: "acp", why };
+    if ((agent.details as { readonly reason?: unknown } | undefined)?.reason === awaitedReason) throw agent;
   }
   if (server.withoutCascade !== undefined) throw retiredWithout(server.withoutCascade, agent);
   if (server.capabilities.cascade) {

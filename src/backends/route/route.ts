@@ -22,6 +22,8 @@ export interface VendorAgent {
   readonly product: string;
   /** The program that discovery found; undefined if the user named the program. */
   readonly program?: PromptedIde;
+  /** To be called before each prompt. */
+  readonly onPrompt?: () => void;
 }
 
 /** The agent programs that prompts can go to. Asking for one starts no process. */
@@ -145,6 +147,12 @@ export function openBackends(options: BackendsOptions): OpenBackends {
     return { found, agent, choice };
   }
 
+  function ofVendor({ agent, program, onPrompt }: VendorAgent): Way {
+    consent(program);
+    onPrompt?.();
+    return ofAgent(agent);
+  }
+
   function ofAgent(agent: AcpAgent): Way {
     return { backend: agent.backend, agent: agent.name, journal: options.journal };
   }
@@ -175,12 +183,11 @@ export function openBackends(options: BackendsOptions): OpenBackends {
   async function insteadOfCascade(signal: AbortSignal): Promise<Way | undefined> {
     const found = mode === "auto" ? await vendor(signal) : undefined;
     if (found === undefined || isMillraceError(found)) return undefined;
-    consent(found.program);
     const modelIdOf = async (uid: ModelUid, waiting: AbortSignal) => {
       const listed = await found.agent.models(waiting);
       return listed.some(({ id }) => id === uid) ? uid : (options.agentIdOf?.(uid, listed) ?? uid);
     };
-    return { ...ofAgent(found.agent), modelIdOf };
+    return { ...ofVendor(found), modelIdOf };
   }
 
   /** A list that cannot be read now says nothing of the model: its prompt goes where the others go. */
@@ -195,10 +202,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
     if (named !== undefined) return ofAgent(named);
     const { found, agent, choice } = await look(signal);
     if (!isMillraceError(agent)) {
-      if (choice.kind === "acp" || (await isOnlyAgents(modelUid, signal))) {
-        consent(agent.program);
-        return ofAgent(agent.agent);
-      }
+      if (choice.kind === "acp" || (await isOnlyAgents(modelUid, signal))) return ofVendor(agent);
     }
     if (isMillraceError(found) || choice.kind === "acp") throw found; // the choice names what was found
     consent(options.ideOf?.(found.current.server));

@@ -25,6 +25,14 @@ test.each<[string, Partial<ProcessOwner>, string]>([
   expect(stateOfOwner({ ...self, ...owner }, self)).toBe(state);
 });
 
+test("a machine that got another id is the same one until it starts again, where its process ids are the same", () => {
+  const here = { ...self, space: "main" };
+  const before = { ...here, machine: "there", pid: gone };
+  expect(stateOfOwner(before, here)).toBe("gone");
+  expect(stateOfOwner({ ...before, boot: "yesterday" }, here)).toBe("elsewhere");
+  expect(stateOfOwner({ ...before, space: "box" }, here)).toBe("elsewhere");
+});
+
 test("an owner is read back as it was written, with a name after it or without", () => {
   const owner = ownProcess();
   expect([spellOwner(owner), `${spellOwner(owner)}/instance`, `${spellOwner(owner)} mark`].map(readOwner)).toEqual([

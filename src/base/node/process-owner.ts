@@ -33,7 +33,8 @@ const firstSpace = "pid:[4026531836]";
  * then only the end of its lease, or its age, counts.
  */
 export function stateOfOwner(owner: ProcessOwner, self: ProcessOwner = ownProcess()): "alive" | "gone" | "elsewhere" {
-  if (owner.machine !== self.machine) return "elsewhere";
+  const isSameStart = self.boot !== "" && self.space !== "" && owner.boot === self.boot; // its id may be a new one since then
+  if (owner.machine !== self.machine && !isSameStart) return "elsewhere";
   if (owner.boot !== self.boot) return isContainer(self) || isContainer(owner) ? "elsewhere" : "gone"; // images may share an id
   if (owner.space !== self.space) return "elsewhere";
   if (!processRuns(owner.pid)) return "gone";

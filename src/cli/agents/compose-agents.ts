@@ -52,10 +52,19 @@ export interface ComposedAgents extends Agents {
   close(): Promise<void>;
 }
 
+/** The memory of the agent program in use; `cli/serve/prompt-servers.ts` has it. */
+interface AgentChoice {
+  findAgent(
+    signal: AbortSignal,
+  ): Promise<{ readonly result: DiscoveryResult; readonly program: AgentProgram | undefined }>;
+  noteAgent(program: AgentProgram): void;
+}
+
 /** Opens the vendor's agent at its first use, and again after it was reinstalled or an account signed in. */
 export function composeAgents(
-  { io, finder, acpCommand: command, toolWay: tools, owner: gateway, events }: UpstreamOptions,
+  { io, acpCommand: command, toolWay: tools, owner: gateway, events }: UpstreamOptions,
   { config, folder }: { readonly config: Config; readonly folder: string },
+  choice: AgentChoice,
 ): ComposedAgents {
   const parts: SpecParts = { io, folder };
   const opened: AcpAgent[] = [];
@@ -83,10 +92,11 @@ export function composeAgents(
       const agent = openedVendor("", () => namedVendorSpec(command, parts));
       return { agent, product: `the agent program ${command[0] ?? ""}` };
     }
-    const program = vendorProgram(await finder.find(signal));
+    const { result, program = vendorProgram(result) } = await choice.findAgent(signal);
     const { variant, path, home, signedIn, product } = program;
     const key = JSON.stringify([variant, path, home, signedIn]);
-    return { agent: openedVendor(key, () => vendorSpec(program, parts)), product, program };
+    const agent = openedVendor(key, () => vendorSpec(program, parts));
+    return { agent, product, program, onPrompt: () => choice.noteAgent(program) };
   };
 
   return {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { endHosts, lookAtHosts } from "../../backends/acp/host/hosts.ts";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
+import { removeIfThere } from "../../base/node/move-file.ts";
 import { processRuns } from "../../base/node/process-exists.ts";
 import { hostJson, hostsFolder, spellHost } from "../agents/agent-spec.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
@@ -33,13 +34,13 @@ export const stopCommand = defineCommand({
   async run({ options }, context) {
     const { out, settings } = context;
     const folder = hostsFolder(settings.folder);
-    const open = options.agents ? await leftOpen(folder, context) : [];
+    const open = options.agents ? await leftOpen(folder, context) : undefined;
     const stopped = await stopGateway(options.wait, context);
     const agents = await (options.agents ? endHosts(folder) : lookAtHosts(folder));
     const isCut = agents.some(({ running, unread = 0 }) => running + unread > 0);
     if (options.json) {
       const gateway = stopped === undefined ? null : { url: placeOf(stopped), pid: stopped.pid };
-      const cut = options.agents ? { turns_cut: isCut ? open : [] } : {};
+      const cut = options.agents ? { turns_cut: isCut ? (open ?? []) : [] } : {};
       out.json({ stopped: gateway, agents: agents.map(hostJson), agents_ended: options.agents, ...cut });
       return;
     }
@@ -51,8 +52,7 @@ export const stopCommand = defineCommand({
           ? `Ended: ${spellHost(agent)}.`
           : `Still there: ${spellHost(agent)}. The next gateway takes it over; \`millrace stop --agents\` ends it.`,
       );
-    if (options.agents && isCut)
-      out.line(`Their answers are cut: ${open.length === 0 ? "no turn is known" : open.join(", ")}.`);
+    if (options.agents && isCut) out.line(spellCut(open));
   },
 });
 
@@ -60,19 +60,29 @@ export const stopCommand = defineCommand({
 const lastMs = 1_000;
 const turnsSchema = z.object({ data: z.array(z.object({ id: z.string() })) });
 
-/** The ids of the turns that still run once the agents had a moment to end their answers. Empty where no gateway tells them. */
-async function leftOpen(folder: string, { io, settings, signal }: CommandContext): Promise<readonly string[]> {
+/** The ids of the turns that still run once the agents had a moment to end their answers. Undefined where no gateway tells them. */
+async function leftOpen(
+  folder: string,
+  { io, settings, signal }: CommandContext,
+): Promise<readonly string[] | undefined> {
   const untilMs = io.clock.monotonic() + lastMs;
   const works = async () => (await lookAtHosts(folder)).some(({ running }) => running > 0);
   while ((await works()) && io.clock.monotonic() < untilMs) await io.clock.sleep(lookEveryMs, signal);
   try {
     const gateway = await lookForGateway(settings, signal);
-    if (gateway === undefined || typeof gateway === "string") return [];
+    if (gateway === undefined || typeof gateway === "string") return undefined;
     const reply = await callGateway(gateway, "/v1/turns?open=true&limit=100", { signal });
     return turnsSchema.parse(await reply.json()).data.map(({ id }) => id);
   } catch {
-    return []; // the agents are ended in any case
+    return undefined; // the agents are ended in any case
   }
+}
+
+/** What the end of the agents costs. A prompt that waits for results has no turn that runs. */
+function spellCut(turns: readonly string[] | undefined): string {
+  if (turns === undefined) return "Their answers are cut. No gateway ran that knows the turns.";
+  if (turns.length > 0) return `Their answers are cut: ${turns.join(", ")}.`;
+  return "No answer is cut. A tool loop waited for results: its next request costs another prompt.";
 }
 
 export const restartCommand = defineCommand({
@@ -111,6 +121,7 @@ export const restartCommand = defineCommand({
     readKey(settings.keyFile);
     checkStartFiles(settings.folder);
     const stopped = await stopGateway(options.wait, context);
+    if (typed.has("ide")) removeIfThere(settings.ideFile); // the user's word counts, also where it is the same as before
     if (stopped === undefined) out.note("No gateway ran.");
     else if (stopped.startedBy === "terminal") out.note("It ran on a terminal; now it runs in the background.");
     return startInBackground(onSamePort(next, stopped?.url), context);

@@ -7,7 +7,7 @@ import { type OpenModels, openModels } from "../../models/open-models.ts";
 import { composeAgents, readAccountModels, type UpstreamOptions } from "../agents/compose-agents.ts";
 import { defaultModelHere, readableConfig, readConfig } from "../config/read-config.ts";
 import type { IdeMemory } from "../serve/ide-in-use.ts";
-import { promptServers } from "../serve/servers.ts";
+import { promptServers } from "../serve/prompt-servers.ts";
 import { readSettings } from "../settings.ts";
 import { openOwnJournal, ownerName } from "./own-cascades.ts";
 import { startingIde } from "./starting-ide.ts";
@@ -16,7 +16,7 @@ import { startingIde } from "./starting-ide.ts";
 export type Upstream = ReturnType<typeof composeUpstream>;
 
 /**
- * Opens the backends. No agent is started before its first prompt; the caller closes `agents`. Without a memory, the IDE in use is
+ * Opens the backends. No agent is started before its first prompt; the caller closes `agents`. Without a memory, the programs in use are
  * forgotten at the end of the process.
  */
 export function composeUpstream(options: UpstreamOptions, memory?: IdeMemory) {
@@ -37,17 +37,7 @@ export function composeUpstream(options: UpstreamOptions, memory?: IdeMemory) {
   const journal = openOwnJournal(settings);
   const servers = promptServers(finder, memory);
   const starting = startingIde(finder, io.clock, servers);
-  const composed = composeAgents(options, { config, folder });
-  const agents: typeof composed = {
-    ...composed,
-    /** While the IDE in use is waited for, the agent of another product is not asked in its place. */
-    async vendor(signal) {
-      const vendor = await composed.vendor(signal);
-      const away = vendor.program && servers.awaited(await finder.find(signal), vendor.program.variant);
-      if (away !== undefined) throw away;
-      return vendor;
-    },
-  };
+  const agents = composeAgents(options, { config, folder }, servers);
   const catalogue = createCatalogue();
   const backends = openBackends({
     ...servers,

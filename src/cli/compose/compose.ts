@@ -84,7 +84,7 @@ export async function compose({ io, settings, options, log, instance, ...allowed
   const consent = { folder, accept: options.accept, nowMs: () => clock.now() };
   const schemas = composeSchemas(io);
   const finder = composeIdeFinder(io, overrides, { schemas, events });
-  const remembered = ideMemory(join(settings.folder, "gateway-ide.json"), overrides);
+  const remembered = ideMemory(settings.ideFile, overrides);
   const upstream = composeUpstream(
     {
       io,

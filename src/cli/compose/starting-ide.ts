@@ -3,7 +3,7 @@ import { isWithoutIde } from "../../base/errors.ts";
 import { SharedCall } from "../../base/shared-call.ts";
 import type { Ide, IdeFinder } from "../../ide/ide.ts";
 import type { Models } from "../../models/model.ts";
-import type { PromptServers } from "../serve/servers.ts";
+import type { PromptServers } from "../serve/prompt-servers.ts";
 
 /** How long an IDE that is starting is waited for, and how often it is looked for meanwhile; ms. */
 const startsWithinMs = 5_000;
@@ -30,11 +30,9 @@ export function startingIde(
     const untilMs = clock.monotonic() + startsWithinMs;
     for (;;) {
       const result = await finder.find(signal);
-      const { ides } = result;
       const isAwaited = servers.awaited?.(result) !== undefined;
-      const starting = isAwaited ? ides : ides.filter(isStarting);
-      if (starting.length < ides.length) return;
-      for (const ide of starting) finder.invalidate(ide, "failed"); // the next look reads its account anew
+      if (!isAwaited && !result.ides.every(isStarting)) return;
+      finder.invalidate(); // the next look reads accounts anew
       if (clock.monotonic() >= untilMs) break;
       await clock.sleep(lookEveryMs, signal);
     }

@@ -32,7 +32,7 @@ function finderOf(ides: readonly Ide[], answers: Readonly<Record<string, () => P
   const [connected, invalidated]: [string[], string[]] = [[], []];
   const finder: IdeFinder = {
     find: () => Promise.resolve({ ides, agents: [], trace: [], atMs: 0 }),
-    invalidate: ({ id }) => void invalidated.push(id),
+    invalidate: (ide) => void invalidated.push(ide?.id ?? "all"),
     connect({ id }) {
       connected.push(id);
       const getUserStatus = answers[id] ?? (() => Promise.resolve(windsurfFixture("quota")));

@@ -6,10 +6,11 @@ import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import { discover } from "../../ide/discover/discover.ts";
 import { noOverrides } from "../../ide/discover/overrides.ts";
 import { FakeHost, type FakeProcess, fakeWindsurf } from "../../ide/host/host.fake.ts";
-import type { DiscoveryResult, InstalledApp } from "../../ide/ide.ts";
+import type { AgentProgram, DiscoveryResult, InstalledApp } from "../../ide/ide.ts";
 import type { Probe } from "../../ide/process/probe-port.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
-import { choosePrompted, promptServers, spellChosenIde, withoutServer } from "./servers.ts";
+import { promptServers } from "./prompt-servers.ts";
+import { choosePrompted, spellChosenIde, withoutServer } from "./servers.ts";
 
 const answers: Probe = async () => ({ ok: true, protocol: "grpc", tls: false });
 
@@ -246,7 +247,7 @@ describe("the server that prompts go to", () => {
     result = { ...rest, ides: [{ ...first, signedIn: false }, second] };
     await expect(servers.find(never)).rejects.toMatchObject({
       code: "not_signed_in",
-      message: expect.stringMatching(/which prompts went to, is not signed in now\. .* with another account/),
+      message: expect.stringMatching(/which prompts went to, is signed out now\. .* with another account/),
       hint: expect.stringMatching(/^Sign in to .*`millrace restart --ide devin`/),
     });
     result = {
@@ -257,5 +258,55 @@ describe("the server that prompts go to", () => {
       ],
     };
     expect(await servers.find(never)).toMatchObject({ of: second.stateFile });
+  });
+
+  const app = fakeAgent({ from: "app", signedIn: "editor", product: "Devin Desktop 3.10" });
+  const next = fakeAgent({ ...app, variant: "windsurf-next", product: "Devin Next 3.11" });
+  const cli = fakeAgent({});
+
+  /** Which agent is asked once another one got the prompts and only these are left. */
+  async function agentAfter(used: AgentProgram, left: readonly AgentProgram[]) {
+    let result: DiscoveryResult = { ides: [], agents: [used, next], trace: [], atMs: 0 };
+    const find = () => Promise.resolve(result);
+    const servers = promptServers({ find, connect: () => Promise.reject(new Error("no IDE")), invalidate: () => {} });
+    servers.noteAgent(used);
+    expect((await servers.findAgent(never)).program).toBe(used);
+    result = { ...result, agents: left };
+    return (await servers.findAgent(never)).program;
+  }
+
+  it.each([
+    { name: "is gone", used: app, left: [next], code: "ide_not_running" },
+    {
+      name: "has an app that is signed out",
+      used: app,
+      left: [{ ...app, signedIn: "no" as const }, next],
+      code: "not_signed_in",
+    },
+    { name: "lost its own sign-in", used: cli, left: [{ ...cli, signedIn: "editor" as const }], code: "not_signed_in" },
+  ])("an agent that $name is not exchanged without the user's word", async ({ used, left, code }) => {
+    const message = expect.stringMatching(/whose agent prompts went to/) as string;
+    await expect(agentAfter(used, left)).rejects.toMatchObject({ code, message });
+  });
+
+  it.each([
+    { name: "another program with its credentials", used: cli, left: { ...app, signedIn: "own" as const } },
+    { name: "one that the user has signed in to", used: app, left: cli },
+  ])("an agent is followed by $name", async ({ used, left }) => {
+    expect(await agentAfter(used, [left])).toBe(left);
+  });
+
+  it("is not exchanged for the agent of another product once the IDE in use is away", async () => {
+    const { ides, trace } = await found([windsurf], answers, "sk-ws-01-abc");
+    let result: DiscoveryResult = { ides, agents: [next], trace, atMs: 0 };
+    const server = {} as LanguageServer; // only handed on
+    const find = () => Promise.resolve(result);
+    const servers = promptServers({ find, connect: () => Promise.resolve(server), invalidate: () => {} });
+    servers.ideOf(await servers.find(never));
+    expect((await servers.findAgent(never)).program).toBeUndefined(); // a model that it alone offers may go there
+    result = { ...result, ides: [] };
+    await expect(servers.findAgent(never)).rejects.toMatchObject({ code: "ide_not_running" });
+    result = { ...result, agents: [next, app] };
+    expect((await servers.findAgent(never)).program).toBe(app);
   });
 });

@@ -2,114 +2,14 @@ import { createHash } from "node:crypto";
 import type { ServerSource } from "../../backends/current-server.ts";
 import { deadline } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import { isWithoutIde, MillraceError } from "../../base/errors.ts";
-import { ideName, productToday } from "../../base/ide-name.ts";
+import { MillraceError } from "../../base/errors.ts";
+import { productToday } from "../../base/ide-name.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult, Ide, IdeFinder, InstalledApp } from "../../ide/ide.ts";
 import { nearestMiss } from "../../ide/process/near-miss.ts";
-import { upstreamReason } from "../../language-server/errors/errors.ts";
-import type { LanguageServer } from "../../language-server/language-server.ts";
 import { productName } from "../../language-server/product-name.ts";
 import { parseStatus } from "../../usage/saved-plan.ts";
-import { type IdeInUse, type IdeMemory, ideInUse } from "./ide-in-use.ts";
-
-/** The servers for prompts, and which IDE they belong to. */
-export interface PromptServers extends ServerSource {
-  ideOf(server: LanguageServer): Ide | undefined;
-  /**
-   * Why prompts go nowhere while the IDE in use is away and another one runs; undefined where nothing is waited for. `of`: the product whose
-   * agent would be asked instead; that of the IDE in use may.
-   */
-  awaited(result: DiscoveryResult, of?: Ide["variant"]): MillraceError | undefined;
-}
-
-/**
- * The server for prompts: the first IDE of the discovery that may be prompted and is signed in. If the found one cannot be used any
- * more, the search is repeated once. A row of docs/dev/turn-machine.md. The IDE that got a prompt is the IDE in use: the next prompts go there too,
- * also after its restart and the gateway's. While it is away or signed out they wait; they go to another one only where that has the same
- * account, or where the user names it.
- */
-export function promptServers(
-  finder: Pick<IdeFinder, "find" | "connect" | "invalidate">,
-  memory?: IdeMemory,
-): PromptServers {
-  const ideOf = new WeakMap<LanguageServer, Ide>();
-  let found: Ide | undefined;
-  let inUse = memory?.read();
-  let lastId: string | undefined;
-
-  /** The IDE in use as it runs now, or another one of its account. */
-  const successor = (candidates: readonly Ide[], { place, account }: IdeInUse) =>
-    candidates.find(({ id }) => id === lastId) ??
-    candidates.find((ide) => ideInUse(ide).place === place) ??
-    candidates.find((ide) => account !== "" && ideInUse(ide).account === account);
-
-  const awaited: PromptServers["awaited"] = (result, of) => {
-    if (of !== undefined && of === inUse?.variant) return undefined;
-    const candidates = promptable(result);
-    const signedIn = candidates.filter((ide) => ide.signedIn);
-    const [other] = signedIn;
-    if (inUse === undefined || other === undefined || successor(signedIn, inUse) !== undefined) return undefined;
-    const isThere = successor(candidates, inUse) !== undefined;
-    return new MillraceError(
-      isThere ? "not_signed_in" : "ide_not_running",
-      `${nameWithKind(inUse)}, which prompts went to, ${isThere ? "is not signed in" : "does not run"} now. ${nameWithKind(other)} ${isThere ? "is" : "runs"}, but with another account.`,
-      {
-        hint: `${isThere ? `Sign in to ${inUse.product}` : `Start ${inUse.product}`} again. To use the other one: \`millrace restart --ide ${ideName(other.variant)}\`.`,
-        details: lookedAt(result),
-      },
-    );
-  };
-
-  const choose = (result: DiscoveryResult): Ide => {
-    const signedIn = promptable(result).filter((ide) => ide.signedIn);
-    const next = inUse === undefined ? signedIn.find(({ id }) => id === found?.id) : successor(signedIn, inUse);
-    const missing = next === undefined ? awaited(result) : undefined;
-    if (missing !== undefined) throw missing;
-    return next ?? choosePrompted(result);
-  };
-
-  /** A result without the IDE in use may be old: it is looked for again. */
-  const look = async (signal: AbortSignal): Promise<Ide> => {
-    const result = await finder.find(signal);
-    if (awaited(result) === undefined) return choose(result);
-    for (const ide of result.ides) finder.invalidate(ide, "failed");
-    return choose(await finder.find(signal));
-  };
-
-  return {
-    async find(signal) {
-      let ide = await look(signal);
-      let server: LanguageServer;
-      try {
-        server = await finder.connect(ide, signal);
-      } catch (error) {
-        if (!isWithoutIde(error)) throw error;
-        ide = await look(signal); // it is elsewhere by now, or gone; nothing was sent
-        server = await finder.connect(ide, signal);
-      }
-      ideOf.set(server, ide);
-      found = ide;
-      return server;
-    },
-    forget(server, error) {
-      const ide = ideOf.get(server);
-      if (ide !== undefined) finder.invalidate(ide, upstreamReason(error) === "not_the_server" ? "stranger" : "failed");
-    },
-    buildOf: (server) => ideOf.get(server)?.build,
-    /** Asked for each prompt: its IDE is the one in use from then on. */
-    ideOf(server) {
-      const ide = ideOf.get(server);
-      if (ide !== undefined && ide.id !== lastId) {
-        inUse = ideInUse(ide);
-        lastId = ide.id;
-        memory?.write(inUse);
-      }
-      return foundByItself(ide);
-    },
-    awaited,
-  };
-}
+import type { IdeInUse } from "./ide-in-use.ts";
 
 /** The IDE, where the user did not name its address. */
 export function foundByItself(ide: Ide | undefined): Ide | undefined {
@@ -277,7 +177,8 @@ export function signedOutHere({
   };
 }
 
-function lookedAt({ trace }: DiscoveryResult) {
+/** Where discovery looked, for the details of an error. */
+export function lookedAt({ trace }: DiscoveryResult) {
   return {
     looked_at: trace.map(({ stage, subject, rule, verdict, why }) => ({ stage, subject, rule, verdict, why })),
   };

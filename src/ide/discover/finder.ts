@@ -188,11 +188,11 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     },
 
     invalidate(ide, why) {
-      if (why === "stranger") {
+      if (ide !== undefined && why === "stranger") {
         strangers.add(strangerKey(ide.id, ide.endpoint));
         lastGood.delete(ide.id);
       }
-      if (known?.result.ides.some((other) => other.id === ide.id) === true) known = undefined;
+      if (ide === undefined || known?.result.ides.some(({ id }) => id === ide.id) === true) known = undefined;
     },
 
     async connect(ide, signal) {
