@@ -40,7 +40,8 @@ const levels = (options.streams ?? (options.short ? "1,16" : "1,16,64,200,400"))
 const rounds = Number(options.rounds ?? (options.short ? 1 : 3));
 const allWays = ["transcript/grpc", "steps/grpc", "transcript/connect", "steps/connect", "acp"] as const;
 type Way = (typeof allWays)[number];
-const ways = (options.ways?.split(",") ?? (options.short ? ["transcript/grpc", "steps/grpc", "acp"] : allWays)) as Way[]; // names an unknown one below
+const ways = (options.ways?.split(",") ??
+  (options.short ? ["transcript/grpc", "steps/grpc", "acp"] : allWays)) as Way[]; // names an unknown one below
 
 /** One round of one level. Lags in ms. */
 interface Round {

@@ -24,7 +24,10 @@ function answer(id: number, sessionId: string): void {
     const length = lengthAt(nowMs(), firstAtMs, growth);
     if (length > sent) {
       const content = { type: "text", text: text.slice(sent, length) };
-      say({ method: "session/update", params: { sessionId, update: { sessionUpdate: "agent_message_chunk", content } } });
+      say({
+        method: "session/update",
+        params: { sessionId, update: { sessionUpdate: "agent_message_chunk", content } },
+      });
       sent = length;
     }
     if (nowMs() < endsAtMs(firstAtMs, growth)) return;
