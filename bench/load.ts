@@ -1,22 +1,19 @@
-import { fork } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { startGatewayProcess } from "../test/support/gateway-process.ts";
 import type { Growth, Lags } from "./load/answer.ts";
+import type { AgentOrder } from "./load/bare-client.ts";
 import type { PollOrder, PollReport } from "./load/bare-poller.ts";
 import { median, spread } from "./load/figures.ts";
-import { asked, told } from "./load/process.ts";
-import { costOf } from "./load/process-cost.ts";
+import { agentCommand, model, openAgentWorld, openWorld } from "./load/gateway.ts";
+import { asked } from "./load/process.ts";
+import { costOf, cpuWithChildren } from "./load/process-cost.ts";
 import { quantile } from "./load/quantile.ts";
 import { readWatched } from "./load/read-watched.ts";
-import type { ServerOrder, ServerReady, ServerReport } from "./load/server.ts";
+import type { ServerReport } from "./load/server.ts";
 import type { ReadOrder, ReadReport } from "./load/sse-reader.ts";
 
 /**
- * What the gateway costs beside a bare poller, in one run: the same server, the same answers, in turns. `--short` takes under a
- * minute and fails on gross regressions against the bare poller of the same run; CI runs it. `--bin FILE` measures another build;
+ * What the gateway costs beside a bare poller, in one run: the same server, the same answers, in turns. `acp` is the gateway and its
+ * agent's host together, beside a client on the agent's own pipes. `--short` takes about a minute and fails on gross regressions against the bare poller of the same run; CI runs it. `--bin FILE` measures another build;
  * `--profile DIR` leaves a CPU profile of the gateway there.
  */
 const { values: options } = parseArgs({
@@ -39,12 +36,12 @@ const growth: Growth = {
   firstMs: 250,
 };
 const bare = { pollMs: 20, pollMsMany: 50, manyFrom: 16 };
-const model = "claude-opus-4-7-medium";
 const levels = (options.streams ?? (options.short ? "1,16" : "1,16,64,200,400")).split(",").map(Number);
 const rounds = Number(options.rounds ?? (options.short ? 1 : 3));
-const allWays = ["transcript/grpc", "steps/grpc", "transcript/connect", "steps/connect"] as const;
+const allWays = ["transcript/grpc", "steps/grpc", "transcript/connect", "steps/connect", "acp"] as const;
 type Way = (typeof allWays)[number];
-const ways = (options.ways?.split(",") ?? (options.short ? ["transcript/grpc", "steps/grpc"] : allWays)) as Way[]; // names an unknown one below
+const ways = (options.ways?.split(",") ??
+  (options.short ? ["transcript/grpc", "steps/grpc", "acp"] : allWays)) as Way[]; // names an unknown one below
 
 /** One round of one level. Lags in ms. */
 interface Round {
@@ -75,28 +72,23 @@ report();
 async function measure(way: Way): Promise<Row[]> {
   const [reading, protocol] = way.split("/");
   if (!allWays.includes(way)) throw new Error(`--ways takes ${allWays.join(", ")}`);
-  const home = mkdtempSync(join(tmpdir(), "millrace-load-"));
-  const order: ServerOrder = { growth, steps: reading === "steps", protocol: protocol === "grpc" ? "grpc" : "connect" };
-  const server = fork(join(import.meta.dirname, "load/server.ts"));
+  const isAgent = way === "acp";
+  const server = isAgent
+    ? undefined
+    : await openWorld(growth, reading === "steps", protocol === "grpc" ? "grpc" : "connect");
+  const world = server ?? openAgentWorld(growth);
   try {
-    const { port } = await told<ServerReady>(server, order);
-    const file = join(home, "server-tokens.json");
-    writeFileSync(file, JSON.stringify({ csrfToken: "t".repeat(36), apiKey: `sk-ws-01-${"k".repeat(90)}` }), {
-      mode: 0o600,
-    });
-    const gateway = await startGatewayProcess({
-      home,
-      args: ["--endpoint", `127.0.0.1:${port}`, "--token-file", file],
-      ...(options.bin === undefined ? {} : { bin: options.bin }),
-      ...(options.profile === undefined
-        ? {}
-        : { env: { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${options.profile}` } }),
-    });
+    const { bin, profile } = options;
+    const how = { ...(bin === undefined ? {} : { bin }), ...(profile === undefined ? {} : { profile }) };
+    const gateway = await world.start([], how);
+    const seenByServer = async (): Promise<Pick<ServerReport, "connections" | "polls">> =>
+      (await server?.report()) ?? { connections: Number.NaN, polls: Number.NaN };
     try {
       const through = async (streams: number, round: string): Promise<Round> => {
-        const before = costOf(gateway.pid);
-        const seen = await told<ServerReport>(server, "report");
-        const read: ReadOrder = { url: gateway.url, key: gateway.key, model, growth, streams, round };
+        const before = cpuWithChildren(gateway.pid);
+        const seen = await seenByServer();
+        const asks = { model: isAgent ? "load/default" : model, growth, streams, round };
+        const read: ReadOrder = { url: gateway.url, key: gateway.key, ...asks };
         const startedAt = performance.now();
         // a question each 100 ms is a tenth of what one stream costs, and nobody asks the bare poller
         const isWatched = streams >= bare.manyFrom;
@@ -106,14 +98,13 @@ async function measure(way: Way): Promise<Row[]> {
         const ms = performance.now() - startedAt;
         if (failures[0] !== undefined)
           console.error(`  ${failures.length} answers failed: ${failures[0].slice(0, 300)}`);
-        const after = costOf(gateway.pid);
-        const now = await told<ServerReport>(server, "report");
+        const now = await seenByServer();
         return {
           lags,
           failures: failures.length,
           slowestHealthMs,
-          cpuMs: (after?.cpuMs ?? Number.NaN) - (before?.cpuMs ?? Number.NaN),
-          residentBytes: after?.residentBytes ?? Number.NaN,
+          cpuMs: cpuWithChildren(gateway.pid) - before,
+          residentBytes: costOf(gateway.pid)?.residentBytes ?? Number.NaN,
           connections: now.connections - seen.connections,
           polls: now.polls - seen.polls,
           ms,
@@ -125,7 +116,8 @@ async function measure(way: Way): Promise<Row[]> {
       for (const streams of levels) {
         const [bareRounds, gatewayRounds]: [Round[], Round[]] = [[], []];
         for (let round = 0; round < rounds; round++) {
-          if (protocol === "grpc") bareRounds.push(await pollBare(port, streams));
+          if (isAgent) bareRounds.push(await followBare(streams));
+          else if (server !== undefined && protocol === "grpc") bareRounds.push(await pollBare(server.port, streams));
           gatewayRounds.push(await through(streams, `${way} ${streams} ${round}`));
         }
         if (bareRounds.length > 0) found.push({ way, streams, who: "bare", rounds: bareRounds });
@@ -141,15 +133,22 @@ async function measure(way: Way): Promise<Row[]> {
       await gateway.stop();
     }
   } finally {
-    server.kill();
-    rmSync(home, { recursive: true, force: true });
+    world.close();
   }
 }
 
 async function pollBare(port: number, streams: number): Promise<Round> {
   const pollMs = streams < bare.manyFrom ? bare.pollMs : bare.pollMsMany;
   const order: PollOrder = { port, growth, pollMs, streams };
-  const { lags, cpuMs, residentBytes } = await asked<PollReport>("bare-poller.ts", order);
+  return roundOf(await asked<PollReport>("bare-poller.ts", order));
+}
+
+async function followBare(streams: number): Promise<Round> {
+  const order: AgentOrder = { command: agentCommand(growth), growth, streams };
+  return roundOf(await asked<PollReport>("bare-client.ts", order));
+}
+
+function roundOf({ lags, cpuMs, residentBytes }: PollReport): Round {
   return {
     lags,
     cpuMs,
@@ -212,9 +211,13 @@ function show(row: Row): void {
         : [
             `starvation ${f.starvation.toFixed(1)}`,
             ...(Number.isNaN(f.slowestHealthMs) ? [] : [`health ${f.slowestHealthMs.toFixed(0)}`]),
-            `conns ${f.connections}`,
-            `${f.cpuMicrosecondsAPoll.toFixed(0)} µs a poll`,
-            `${f.pollsASecond.toFixed(0)} polls a second`,
+            ...(Number.isNaN(f.connections)
+              ? []
+              : [
+                  `conns ${f.connections}`,
+                  `${f.cpuMicrosecondsAPoll.toFixed(0)} µs a poll`,
+                  `${f.pollsASecond.toFixed(0)} polls a second`,
+                ]),
           ]),
       ...(f.failures === 0 ? [] : [`${f.failures} FAILED`]),
     ].join("  "),
@@ -254,7 +257,8 @@ function regressions(figures: readonly ReturnType<typeof figuresOf>[]): readonly
     check("median lag of a delta (ms)", gateway.deltaMs.p50, beside.deltaMs.p50, { times: 4, slack: 60 });
     // All answers of a round end together, so one pause of the machine is in the median; and a build without a status is looked at twice, 100 ms apart.
     check("median lag of the end (ms)", gateway.endMs.p50, beside.endMs.p50, { times: 4, slack: 600 });
-    check("processor time (s)", gateway.cpuSeconds.median, beside.cpuSeconds.median, { times: 8, slack: 0.6 });
+    const times = way === "acp" ? 20 : 8; // a line of a pipe costs a fraction of a poll
+    check("processor time (s)", gateway.cpuSeconds.median, beside.cpuSeconds.median, { times, slack: 0.6 });
   }
   return problems;
 }

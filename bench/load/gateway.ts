@@ -1,5 +1,5 @@
 import { fork } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type GatewayProcess, startGatewayProcess } from "../../test/support/gateway-process.ts";
@@ -29,11 +29,14 @@ export interface World {
   close(): void;
 }
 
-export async function openWorld(growth: Growth, steps = true): Promise<World> {
-  const home = mkdtempSync(join(tmpdir(), "millrace-bench-"));
+export async function openWorld(
+  growth: Growth,
+  steps = true,
+  protocol: ServerOrder["protocol"] = "grpc",
+): Promise<World> {
   const server = fork(join(import.meta.dirname, "server.ts"));
-  const order: ServerOrder = { growth, steps, protocol: "grpc" };
-  const { port } = await told<ServerReady>(server, order);
+  const { port } = await told<ServerReady>(server, { growth, steps, protocol } satisfies ServerOrder);
+  const { home, start, close } = openHome();
   const file = join(home, "server-tokens.json");
   const tokens = { csrfToken: "t".repeat(36), apiKey: `sk-ws-01-${"k".repeat(90)}` };
   writeFileSync(file, JSON.stringify(tokens), { mode: 0o600 });
@@ -41,21 +44,44 @@ export async function openWorld(growth: Growth, steps = true): Promise<World> {
     port,
     home,
     storeFile: join(home, ".millrace/turns.db"),
+    start: (args = [], how = {}) => start(["--endpoint", `127.0.0.1:${port}`, "--token-file", file, ...args], how),
+    report: () => told<ServerReport>(server, "report"),
+    watch: (order) => told<WatchReport>(server, order),
+    close() {
+      server.kill();
+      close();
+    },
+  };
+}
+
+/** Starts the benchmark's agent. */
+export function agentCommand(growth: Growth): readonly string[] {
+  return [process.execPath, join(import.meta.dirname, "agent.ts"), JSON.stringify(growth)];
+}
+
+/** A gateway that asks the benchmark's agent, in a home of its own. */
+export function openAgentWorld(growth: Growth): Pick<World, "home" | "start" | "close"> {
+  const world = openHome();
+  mkdirSync(join(world.home, ".millrace"), { mode: 0o700 });
+  const agent = `[[agents]]\nname = "load"\ncommand = ${JSON.stringify(agentCommand(growth))}\n`;
+  writeFileSync(join(world.home, ".millrace/config.toml"), agent, { mode: 0o600 });
+  return world;
+}
+
+function openHome(): Pick<World, "home" | "start" | "close"> {
+  const home = mkdtempSync(join(tmpdir(), "millrace-bench-"));
+  return {
+    home,
     start: (args = [], { bin, profile, env = {} } = {}) =>
       startGatewayProcess({
         home,
-        args: ["--endpoint", `127.0.0.1:${port}`, "--token-file", file, ...args],
+        args,
         ...(bin === undefined ? {} : { bin }),
         env: {
           ...env,
           NODE_OPTIONS: `${env["NODE_OPTIONS"] ?? ""}${profile === undefined ? "" : ` --cpu-prof --cpu-prof-dir=${profile}`}`,
         },
       }),
-    report: () => told<ServerReport>(server, "report"),
-    watch: (order) => told<WatchReport>(server, order),
-    close() {
-      server.kill();
-      rmSync(home, { recursive: true, force: true });
-    },
+    close: () => rmSync(home, { recursive: true, force: true, maxRetries: 5 }),
   };
 }

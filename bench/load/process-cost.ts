@@ -20,3 +20,13 @@ export function costOf(pid: number): Cost | undefined {
     return undefined; // another system, or the process is gone
   }
 }
+
+/** Processor time of a process and of those that it started and that run now; ms. NaN where the system does not tell. */
+export function cpuWithChildren(pid: number): number {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+    return [pid, ...children].reduce((sum, each) => sum + (costOf(each)?.cpuMs ?? 0), 0);
+  } catch {
+    return Number.NaN;
+  }
+}

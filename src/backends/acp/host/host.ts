@@ -30,6 +30,8 @@ const lookEveryMs = 10_000;
 /** Without a gateway the agent ends after so long also if a prompt runs: it may wait for an answer of ours. */
 const longestAloneMs = 60 * 60_000;
 const endGraceMs = 1_500;
+/** So many characters of lines are one write to a gateway. */
+const writtenAtOnce = 64 * 1024;
 
 interface HostParts {
   readonly orders: HostOrders;
@@ -238,7 +240,9 @@ export class AgentHost {
 
   #heard(text: string): void {
     try {
-      for (const line of this.#lines.feed(text)) this.#keepLine(line);
+      const lines = this.#lines.feed(text);
+      if (lines.length > 0) this.#log.append(lines);
+      for (const line of lines) this.#noteReply(line);
     } catch {
       void this.end(0); // a line without end
       return;
@@ -248,8 +252,7 @@ export class AgentHost {
     this.#flow();
   }
 
-  #keepLine(line: string): void {
-    this.#log.append(line);
+  #noteReply(line: string): void {
     if (this.#running.size === 0 || !line.includes('"id"')) return;
     try {
       const message = parseJson(line);
@@ -331,7 +334,7 @@ class GatewayConnection {
     this.#log = log;
     this.#onRead = onRead;
     this.#sent = welcome.first;
-    this.#write(writeJson(welcome));
+    this.#write(`${writeJson(welcome)}\n`);
     this.pump();
   }
 
@@ -340,9 +343,13 @@ class GatewayConnection {
   }
 
   pump(): void {
-    while (!this.#isFull && !this.hasAll) this.#write(`<${this.#log.read(this.#sent++)}`);
+    while (!this.#isFull && !this.hasAll) {
+      let text = "";
+      while (!this.hasAll && text.length < writtenAtOnce) text += `<${this.#log.read(this.#sent++)}\n`;
+      this.#write(text);
+    }
     if (!this.hasAll) return;
-    for (const news of this.#news.splice(0)) this.#write(writeJson(news));
+    for (const news of this.#news.splice(0)) this.#write(`${writeJson(news)}\n`);
   }
 
   /** News are told after the lines before them. */
@@ -351,8 +358,8 @@ class GatewayConnection {
     this.pump();
   }
 
-  #write(line: string): void {
-    if (this.socket.write(`${line}\n`) || this.#isFull) return;
+  #write(text: string): void {
+    if (this.socket.write(text) || this.#isFull) return;
     this.#isFull = true;
     this.socket.once("drain", () => {
       this.#isFull = false;
