@@ -2,7 +2,7 @@ import { z } from "zod";
 import { isObject } from "../../../base/json.ts";
 import type { Message, ResponseFormat, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
-import { History } from "../history.ts";
+import { History, refuseUnasked } from "../history.ts";
 import { effortNamed, outputLimit, parseBody, refuse, textParts } from "../parse-body.ts";
 import { inputSchema, parseInput, toolsOfItems } from "./input.ts";
 import { type NamespacedName, parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
@@ -108,7 +108,7 @@ export function parseResponsesRequest(
   const own = parseInput(items, history);
   history.refuseUnreadable(own, "input");
   if (own.length === 0 && (previous.length === 0 || !compacts)) throw refuse("input", "The input is empty.");
-  refuseUnasked([...previous, ...own]);
+  refuseUnasked([...previous, ...own], "input");
   const effort = effortNamed(parsed.reasoning?.effort);
   const request: TurnRequest = {
     model: parsed.model,
@@ -151,21 +151,6 @@ function withoutTrigger(input: z.infer<typeof inputSchema>) {
   if (!Array.isArray(input)) return { items: input, isTriggered: false };
   const last = input.findLastIndex((item) => !isObject(item) || item["type"] !== "compaction_trigger");
   return { items: input.slice(0, last + 1), isTriggered: last + 1 < input.length };
-}
-
-/** Throws for the result of a call that nobody made. Source: docs/dev/wire/clients.md, "Responses". */
-function refuseUnasked(messages: readonly Message[]): void {
-  const asked = new Set<string>();
-  for (const message of messages) {
-    if (message.role === "assistant") for (const { callId } of message.toolCalls) asked.add(callId);
-    if (message.role !== "tool" || asked.has(message.callId)) continue;
-    const id = message.callId.slice(0, 60);
-    throw refuse(
-      "input",
-      `No call ${id} stands before its output.`,
-      "Send the call as well, or `previous_response_id`.",
-    );
-  }
 }
 
 /** The id of the response that a body continues, read before the rest of the body. */
