@@ -76,11 +76,16 @@ function threadRefused(): MillraceError {
   });
 }
 
+const inlineTool = z.object({
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  input_schema: z.record(z.string(), z.unknown()),
+});
+
 /** The tools that can be called now: those of the request, and those that the conversation defined, without those that it took out. */
 function toolsNow(offered: readonly Tool[], { tools, defined }: ReturnType<typeof readDirectives>): readonly Tool[] {
   const inline = defined.flatMap((definition) => {
-    const given = toolsSchema.safeParse([definition]);
-    const { name, input_schema: parameters, description } = given.data?.[0] ?? {};
+    const { name, input_schema: parameters, description } = inlineTool.safeParse(definition).data ?? {};
     return name && parameters ? [{ name, description: description ?? "", kind: "function" as const, parameters }] : [];
   });
   const newest = new Map([...offered, ...inline].map((tool) => [tool.name, tool]));

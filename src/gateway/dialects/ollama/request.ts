@@ -72,8 +72,7 @@ export function parseOllamaRequest(body: unknown): ParsedTurn & { readonly wire:
   if (typeof body === "object" && body !== null && "messages" in body) {
     const parsed = parseBody(ollamaChatBody, body);
     const history = new History();
-    const given = parsed.tools?.map((tool) => ({ ...tool, type: tool.type ?? "function" })); // Ollama does not look at it
-    const { tools, ignored } = parseTools(given, undefined);
+    const { tools, ignored } = parseTools(parsed.tools, undefined);
     const messages = parseMessages(parsed.messages ?? [], history);
     return { ...turnOf(parsed, "chat", { messages, tools }), ignoredTools: ignored, leftOut: history.leftOut };
   }

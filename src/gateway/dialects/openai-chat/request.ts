@@ -3,15 +3,10 @@ import type { ResponseFormat, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
 import { effortNamed, outputLimit, parseBody, refuse } from "../parse-body.ts";
+import { parseToolChoice, toolChoiceSchema } from "../tool-choice.ts";
+import { functionsSchema } from "../tool-forms.ts";
 import { messagesSchema, parseMessages } from "./messages.ts";
-import {
-  functionCallSchema,
-  functionsSchema,
-  parseToolChoice,
-  parseTools,
-  toolChoiceSchema,
-  toolsSchema,
-} from "./tools.ts";
+import { functionCallSchema, parseTools, toolsSchema } from "./tools.ts";
 
 const jsonSchemaFormat = z.object({
   type: z.literal("json_schema"),
@@ -75,7 +70,9 @@ export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: C
   refuseUnsupported(parsed);
   const search = parsed.web_search_options ? [{ type: "web_search", path: "web_search_options" }] : [];
   const offered = parseTools(parsed.tools, parsed.functions, { hosted: search, choice: parsed.tool_choice });
-  const { choice, tools } = parseToolChoice(parsed.tool_choice, parsed.function_call, offered.tools);
+  const legacy = parsed.function_call;
+  const asked = parsed.tool_choice ?? (typeof legacy === "object" && legacy ? { type: "function", ...legacy } : legacy);
+  const { choice, tools } = parseToolChoice(offered.tools.length === 0 ? null : asked, offered.tools);
   const history = new History();
   const effort = effortNamed(parsed.reasoning_effort);
   const request: TurnRequest = {

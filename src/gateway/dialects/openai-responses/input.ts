@@ -5,8 +5,8 @@ import type { Message, Part, ToolCall } from "../../../log/request.ts";
 import { wireId } from "../dialect.ts";
 import type { History, Speaker } from "../history.ts";
 import { parseAt, resultContent, textParts } from "../parse-body.ts";
+import { joinName } from "../tool-choice.ts";
 import { content, parseContent, parsePart } from "./parts.ts";
-import { joinName } from "./tools.ts";
 
 export const inputSchema = z.union([z.string(), z.array(z.unknown())]).nullish();
 

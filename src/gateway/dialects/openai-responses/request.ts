@@ -4,8 +4,9 @@ import type { Message, ResponseFormat, TurnRequest } from "../../../log/request.
 import type { ParsedTurn } from "../dialect.ts";
 import { History, refuseUnasked } from "../history.ts";
 import { effortNamed, outputLimit, parseBody, refuse, textParts } from "../parse-body.ts";
+import { parseToolChoice, toolChoiceSchema } from "../tool-choice.ts";
 import { inputSchema, parseInput, toolsOfItems } from "./input.ts";
-import { type NamespacedName, parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
+import { type NamespacedName, type ParsedTools, parseTools, toolsSchema } from "./tools.ts";
 
 const formatSchema = z
   .discriminatedUnion("type", [
