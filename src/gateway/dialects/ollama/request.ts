@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { writeJson } from "../../../base/json.ts";
 import type { Message, Part, ReasoningEffort, ResponseFormat, TurnRequest } from "../../../log/request.ts";
+import { parseContent } from "../content.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History, type Speaker, type WireMessage } from "../history.ts";
-import { parseContent } from "../openai-chat/messages.ts";
 import { parseTools } from "../openai-chat/tools.ts";
 import {
   effortNamed,
