@@ -1,13 +1,13 @@
 import { z } from "zod";
 import type { MillraceError } from "../../../base/errors.ts";
 import type { Tool, TurnRequest } from "../../../log/request.ts";
-import { readMessages } from "../any-message.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
+import { messagesSchema, readMessages } from "../messages/any-message.ts";
+import { parseSystem, systemSchema } from "../messages/block-message.ts";
+import { type Directives, readDirectives } from "../messages/directives.ts";
 import { effortIn, effortNamed, outputLimit, parseBody, refuse } from "../parse-body.ts";
 import { formatIn, formatMembers } from "../response-format.ts";
-import { type Directives, readDirectives } from "./directives.ts";
-import { messagesSchema, parseSystem, systemSchema } from "./messages.ts";
 import { parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
 
 /** The members of a body that are looked at, and their types. */

@@ -1,13 +1,12 @@
 import { z } from "zod";
 import type { TurnRequest } from "../../../log/request.ts";
-import { readMessages } from "../any-message.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
+import { messagesSchema, readMessages } from "../messages/any-message.ts";
 import { effortIn, outputLimit, parseBody, refuse } from "../parse-body.ts";
 import { formatIn, formatMembers } from "../response-format.ts";
 import { parseToolChoice, toolChoiceSchema } from "../tool-choice.ts";
 import { functionsSchema } from "../tool-forms.ts";
-import { messagesSchema } from "./messages.ts";
 import { functionCallSchema, parseTools, toolsSchema } from "./tools.ts";
 
 /** `stop`: one text or up to four; empty ones mean nothing. */

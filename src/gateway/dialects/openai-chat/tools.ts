@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Tool } from "../../../log/request.ts";
 import { type HostedTool, leaveOutHosted } from "../parse-body.ts";
 import { chosenHosted, isNone, type toolChoiceSchema } from "../tool-choice.ts";
-import { clientTool, functionToolOf, type functionsSchema } from "../tool-forms.ts";
+import { clientTool, type functionsSchema, functionToolOf } from "../tool-forms.ts";
 
 /** `tools`. Unknown keys (`strict`, `eager_input_streaming`) pass: they are hints. Other types are hosted tools. */
 export const toolsSchema = z.array(z.looseObject({ type: z.string().nullish() })).nullish();

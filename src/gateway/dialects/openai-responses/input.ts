@@ -2,10 +2,10 @@ import { z } from "zod";
 import type { TurnId } from "../../../base/ids.ts";
 import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
-import { formOf, readMessage, speakerOf } from "../any-message.ts";
 import { content, parseContent, parsePart } from "../content.ts";
 import { wireId } from "../dialect.ts";
 import type { History, Speaker } from "../history.ts";
+import { formOf, readMessage, speakerOf } from "../messages/any-message.ts";
 import { parseAt, resultContent, textParts } from "../parse-body.ts";
 import { joinName } from "../tool-choice.ts";
 

@@ -1,8 +1,12 @@
-import { isObject, type JsonObject } from "../../base/json.ts";
-import type { Message } from "../../log/request.ts";
-import { parseBlockMessage } from "./anthropic-messages/messages.ts";
-import type { History, Speaker, WireMessage } from "./history.ts";
-import { parseChatMessage } from "./openai-chat/messages.ts";
+import { z } from "zod";
+import { isObject, type JsonObject } from "../../../base/json.ts";
+import type { Message } from "../../../log/request.ts";
+import type { History, Speaker, WireMessage } from "../history.ts";
+import { parseBlockMessage } from "./block-message.ts";
+import { parseChatMessage } from "./chat-message.ts";
+
+/** `messages` of a request. Each is read by its role and form. Source: test/requirements.ts. */
+export const messagesSchema = z.array(z.unknown()).min(1, "At least one message is needed.");
 
 /** Whose form a message has: Chat Completions put calls beside the content, Messages put calls and results into it. */
 type Form = "chat" | "blocks";

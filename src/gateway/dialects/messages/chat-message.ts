@@ -27,9 +27,6 @@ const calls = z.object({
 const toolMessage = z.object({ tool_call_id: z.string().min(1), name: z.string().nullish() });
 const functionMessage = z.object({ name: z.string().min(1) });
 
-/** `messages` of a chat completion request. Each message is read by its role. Source: test/requirements.ts. */
-export const messagesSchema = z.array(z.unknown()).min(1, "At least one message is needed.");
-
 type Content = string | readonly unknown[];
 
 /** One message by its role. Throws `invalid_request` with the path. */

@@ -7,7 +7,6 @@ import { parseAt, resultContent } from "../parse-body.ts";
 import { blocksOf, isDirective } from "./directives.ts";
 
 export const systemSchema = content.nullish();
-export const messagesSchema = z.array(z.unknown()).min(1, "At least one message is needed.");
 
 const toolUse = z.object({
   type: z.string(),
