@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Part } from "../../log/request.ts";
-import { type FileData, fileParts } from "./files.ts";
+import { fileParts } from "./files.ts";
 import type { History } from "./history.ts";
 import { imageFromBase64, imageFromUrl, parseAt, refuse, textParts } from "./parse-body.ts";
 
@@ -154,7 +154,8 @@ function parseImage(source: z.infer<typeof imageSource>, path: string): Part {
 
 function parseDocument({ source, title }: z.infer<typeof documentBlock>, path: string, history: History): Part[] {
   const heading = title ? [`${title}\n`] : [];
-  const file = (data: FileData) => fileParts(history, "document", `${path}.source`, { name: title, ...data });
+  const file = (data: Parameters<typeof fileParts>[3]) =>
+    fileParts(history, "document", `${path}.source`, { name: title, ...data });
   switch (source.type) {
     case "text":
       return textParts([...heading, source.data]);

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { isEffort } from "../../base/effort.ts";
+import { parseEffort } from "../../base/effort.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { isObject, numberOf, writeJson } from "../../base/json.ts";
 import type { Part, ReasoningEffort } from "../../log/request.ts";
@@ -131,7 +131,7 @@ export function outputLimit(given: number | null | undefined): { readonly maxOut
 
 /** The effort of this name. One that is not known (a newer one, `default`) leaves the effort to the model. */
 export function effortNamed(name: unknown): ReasoningEffort | undefined {
-  return efforts.find((effort) => typeof name === "string" && effort === name.trim().toLowerCase());
+  return typeof name === "string" ? parseEffort(name) : undefined;
 }
 
 /** The effort that a body names in the words of any API, else the one that matches its thinking budget; a body without one leaves it to the model. */

@@ -9,7 +9,7 @@ import type { IssuedKey } from "../dashboard/inventory.ts";
 import type { GatewayEvents } from "../dashboard/turn-feed.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { AgentStats } from "../metrics/read-gauges.ts";
-import type { GatewayKey, GuardPolicy } from "./guard.ts";
+import type { GuardPolicy } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
 import type { OpenRpc } from "./rpc-handler.ts";
 import type { Timing } from "./timing.ts";

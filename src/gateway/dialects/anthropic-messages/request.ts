@@ -5,7 +5,7 @@ import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
 import { messagesSchema, readMessages } from "../messages/any-message.ts";
 import { parseSystem, systemSchema } from "../messages/block-message.ts";
-import { type Directives, readDirectives } from "../messages/directives.ts";
+import { readDirectives } from "../messages/directives.ts";
 import { effortIn, effortNamed, outputLimit, parseBody, refuse } from "../parse-body.ts";
 import { formatIn, formatMembers } from "../response-format.ts";
 import { parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";

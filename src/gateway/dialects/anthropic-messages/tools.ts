@@ -30,12 +30,6 @@ function ownChoice(given: unknown): unknown {
 
 const right = { member: "input_schema", form: '{"name":"…","description":"…","input_schema":{…}}' } as const;
 
-/** Tools that the client runs, and the types of those that were left out. */
-export interface ParsedTools {
-  readonly tools: readonly Tool[];
-  readonly ignored: readonly string[];
-}
-
 /**
  * A tool with an `input_schema` belongs to the client, for any type; so do the tools whose form the API defines and that the client
  * runs (`bash_…`, `text_editor_…`, `memory_…`). Any other tool (`web_search_…`) is run by the vendor.

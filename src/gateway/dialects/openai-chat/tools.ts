@@ -10,12 +10,6 @@ export const toolsSchema = z.array(z.looseObject({ type: z.string().nullish() })
 /** The older `function_call`. */
 export const functionCallSchema = z.union([z.enum(["none", "auto"]), z.object({ name: z.string() })]).nullish();
 
-/** The client's own tools, and the types of hosted ones that were left out. */
-export interface ChatTools {
-  readonly tools: readonly Tool[];
-  readonly ignored: readonly string[];
-}
-
 const right = {
   member: "function",
   form: '{"type":"function","function":{"name":"…","description":"…","parameters":{…}}}',
@@ -33,7 +27,7 @@ export function parseTools(
     hosted: others = [],
     choice,
   }: { readonly hosted?: readonly HostedTool[]; readonly choice?: z.infer<typeof toolChoiceSchema> } = {},
-): ChatTools {
+): { readonly tools: readonly Tool[]; readonly ignored: readonly string[] } {
   const tools: Tool[] = [];
   const hosted: HostedTool[] = [];
   for (const [i, tool] of (given ?? []).entries()) {

@@ -7,7 +7,7 @@ import { effortIn, otherApi, outputLimit, parseBody, refuse, textParts } from ".
 import { formatIn, formatMembers } from "../response-format.ts";
 import { parseToolChoice, toolChoiceSchema } from "../tool-choice.ts";
 import { inputSchema, parseInput, toolsOfItems } from "./input.ts";
-import { type NamespacedName, type ParsedTools, parseTools, toolsSchema } from "./tools.ts";
+import { type NamespacedName, parseTools, toolsSchema } from "./tools.ts";
 
 /** The members of a body that are looked at, and their types. */
 export const responsesBody = z.object({

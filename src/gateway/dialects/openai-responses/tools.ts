@@ -22,13 +22,6 @@ export interface NamespacedName {
 
 const right = { member: "type", form: '{"type":"function","name":"…","description":"…","parameters":{…}}' } as const;
 
-/** Tools that the client runs; the types of hosted ones that were left out; and which names were joined with a namespace. */
-export interface ParsedTools {
-  readonly tools: readonly Tool[];
-  readonly ignored: readonly string[];
-  readonly namespaced: Readonly<Record<string, NamespacedName>>;
-}
-
 /**
  * Functions and custom tools, those inside namespaces with them, also those that items of the input bring (`ofItems`). The newest of
  * a name counts.
