@@ -41,13 +41,14 @@ const chatState = {
 
 async function chatted() {
   process.on("unhandledRejection", () => {}); // of the server's answer, which version 7 leaves to its process
-  const server = createServer(async (request, response) => {
+  const answered = async (request, response) => {
     const { messages } = JSON.parse(await joined(request));
     const answer = ai.streamText({ ...settings, messages: await ai.convertToModelMessages(messages), onError() {} });
     if (answer.pipeUIMessageStreamToResponse) return answer.pipeUIMessageStreamToResponse(response);
     const stream = ai.toUIMessageStream({ stream: answer.stream, tools: settings.tools });
     return ai.pipeUIMessageStreamToResponse({ response, stream });
-  });
+  };
+  const server = createServer((request, response) => void answered(request, response));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const chat = new (class extends ai.AbstractChat {})({
