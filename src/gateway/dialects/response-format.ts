@@ -17,7 +17,7 @@ const format = z
   .nullish();
 
 /** The form of an answer, as any API writes it: Chat Completions put name and schema into a member of their own. */
-export const formatSchema = z.preprocess(
+const formatSchema = z.preprocess(
   (given) =>
     isObject(given) && isObject(given["json_schema"]) ? { ...given["json_schema"], type: given["type"] } : given,
   format,
