@@ -4,18 +4,11 @@ import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { isObject } from "../base/json.ts";
 import { type Gateway, GatewayContext, respondError } from "./http/context.ts";
 import { decodedBody } from "./http/decoded-body.ts";
-import {
-  authenticate,
-  corsHeaders,
-  type GuardPolicy,
-  ownerOf,
-  preflight,
-  refuseForeign,
-  unauthenticated,
-} from "./http/guard.ts";
+import { authenticate, corsHeaders, type GuardPolicy, ownerOf, preflight, refuseForeign } from "./http/guard.ts";
 import { busy } from "./http/refusal.ts";
 import { callerHeaders, type Reply, send } from "./http/reply.ts";
 import { clientOf, loggedPath } from "./http/request-headers.ts";
+import { unauthenticated } from "./http/wrong-key.ts";
 import { fileReply } from "./routes/dashboard-routes.ts";
 import { unservedApi } from "./routes/not-served.ts";
 import { isForDashboard, isOpen, routeOf, startsTurnAt } from "./routes/router.ts";
@@ -119,7 +112,7 @@ function guard(gateway: Gateway, policy: GuardPolicy, c: GatewayContext): void {
   c.caller = authenticate(policy, headers) ?? (inSession() ? ownerOf(policy) : undefined);
   const isFile = method === "GET" && gateway.dashboard?.has(path) === true;
   if (c.caller === undefined && method !== "OPTIONS" && !isOpen(method, path) && !isFile)
-    throw unservedApi(path) ?? unauthenticated();
+    throw unservedApi(path) ?? unauthenticated(policy, headers);
 }
 
 /** An error that a route throws, as its API's error. */

@@ -69,30 +69,29 @@ describe("the guard", () => {
   });
 
   it.each([
-    {},
-    { authorization: "Bearer " },
-    { authorization: `Basic ${fakeKey}` },
-    { "x-api-key": `${fakeKey}x` },
-    { authorization: `Bearer ${fakeKey.slice(1)}` },
-  ])("answers %j the same 401", async (headers) => {
+    [{}, "The request has no key."],
+    [{ authorization: "Bearer " }, "has no bearer key"],
+    [{ authorization: `Basic ${fakeKey}` }, "has no bearer key"],
+    [{ authorization: fakeKey }, "has no bearer key"],
+    [{ authorization: "Bearer $MILLRACE_API_KEY" }, "is a placeholder"],
+    [{ "x-api-key": "{env:MILLRACE_API_KEY}" }, "is a placeholder"],
+    [{ "api-key": `"mr_${"a".repeat(43)}"` }, "is not whole"],
+    [{ "x-goog-api-key": `mrk_${"a".repeat(42)}` }, "is not whole"],
+    [{ "x-api-key": `mr_${"a".repeat(43)}` }, "does not know the key"],
+    [{ "x-api-key": `${fakeKey}x` }, "does not know the key"],
+    [{ authorization: "Bearer sk-other", "x-api-key": `mrk_${"a".repeat(43)}` }, "millrace keys create"],
+  ])("answers %j with 401 and says why", async (headers, why) => {
     const { request } = fakeGateway();
     const response = await request("/v1/models", { headers: { authorization: "", ...headers } });
     expect(response.status).toBe(401);
     const { error } = (await response.json()) as { error: Record<string, unknown> };
-    expect({ ...error, request_id: "" }).toMatchInlineSnapshot(`
-      {
-        "code": "invalid_api_key",
-        "hint": "Send the gateway's key as a bearer token. \`millrace keys --value\` prints it.",
-        "message": "The request has no valid key for this gateway. Send the gateway's key as a bearer token. \`millrace keys --value\` prints it.",
-        "millrace": {
-          "code": "unauthenticated",
-          "message": "The request has no valid key for this gateway.",
-        },
-        "param": null,
-        "request_id": "",
-        "type": "authentication_error",
-      }
-    `);
+    expect(error).toMatchObject({
+      code: "invalid_api_key",
+      message: expect.stringContaining(why),
+      type: "authentication_error",
+      millrace: { code: "unauthenticated" },
+    });
+    expect(JSON.stringify(error)).not.toContain("aaaaa");
   });
 
   it("takes no key from the query", async () => {

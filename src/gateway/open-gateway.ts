@@ -32,8 +32,8 @@ const longestChallenge = 200;
 /** @throws MillraceError `invalid_request` without a proper key: a gateway never opens without a key. */
 export function openGateway(options: GatewayOptions): OpenGateway {
   const origins = new Set(options.allowedOrigins);
-  const { keys, ownerKey, callerOf, instance } = options;
-  const policy = openGuard({ keys, origins, ownerKey, callerOf }, options.allowedHosts);
+  const { keys, ownerKey, issued, instance } = options;
+  const policy = openGuard({ keys, origins, ownerKey, issued }, options.allowedHosts);
   const stopping = new AbortController();
   let openAnswers = () => 0;
   let port: number | undefined;

@@ -12,6 +12,7 @@ import { driveFailures, isAsKnown } from "./failures/drive.ts";
 import { type FailureName, failureNames, usualFailures } from "./failures/failure.ts";
 import { failureTable } from "./failures/failure-table.ts";
 import { installClients, versionOf } from "./install.ts";
+import { aiSdkJourneys } from "./journeys/ai-sdk.ts";
 import type { Journey } from "./journeys/journey.ts";
 import { plantedJourneys } from "./journeys/planted.ts";
 import { pluginJourneys } from "./journeys/plugin.ts";
@@ -85,7 +86,12 @@ const rows: readonly Row[] = driven.map(({ row }) => row);
 const journeys =
   acp || onlyFailures || onlySessions || args.includes("--no-journeys")
     ? []
-    : [...pluginJourneys, ...setupJourneys, ...plantedJourneys(eachPlace ? "each" : everyCell ? "together" : "some")];
+    : [
+        ...pluginJourneys,
+        ...aiSdkJourneys,
+        ...setupJourneys,
+        ...plantedJourneys(eachPlace ? "each" : everyCell ? "together" : "some"),
+      ];
 const travelled: readonly Travelled[] = await atOnce(
   journeys.filter(({ client, sentence }) => isWanted(`${client} ${sentence}`)),
   suitesAtOnce,

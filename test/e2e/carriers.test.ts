@@ -97,6 +97,33 @@ describe.each([
       expect(refused.raw).toContain("PDFs cannot be read here");
     });
 
+    it.runIf(takesHistory)(
+      "a result without its call is read in a history, and refused in the newest messages",
+      async () => {
+        const cut = [{ result: "FIRST" }, { assistant: "SECOND" }, { user: "echo-prompt" }];
+        const { text, isWhole, raw } = await ask(served, asked("", { said: cut }));
+        expect({ raw, isWhole }).toMatchObject({ isWhole: true });
+        expect(text).toContain("FIRST");
+        for (const said of [[{ result: "r" }], [{ user: "x" }, { assistant: "y" }, { result: "r" }, { user: "z" }]]) {
+          const refused = await ask(served, asked("", { said }));
+          expect(refused.isWhole).toBe(false);
+          expect(refused.raw).toMatch(/No call .* stands before this result/);
+        }
+      },
+    );
+
+    it.runIf(takesHistory)("a call without its result is read, and the model is told that there is none", async () => {
+      const open = [{ user: "x" }, { call: "t", args: '{"id":1}' }];
+      for (const said of [
+        [...open, { user: "echo-prompt" }],
+        [...open, { assistant: "y" }, { user: "echo-prompt" }],
+      ]) {
+        const { text, isWhole, raw } = await ask(served, asked("", { said }));
+        expect({ raw, isWhole }).toMatchObject({ isWhole: true });
+        expect(text).toContain("No result of this call was sent");
+      }
+    });
+
     it.runIf(takesHistory)("a hosted tool is left out beside an own one, and refused alone", async () => {
       const answer = await ask(served, asked('[[agent\ncall t {"id":1}\nsay ok\n]] go', { tool, hosted: true }));
       expect(answer).toMatchObject({ calls: ['{"id":1}'], isWhole: true });

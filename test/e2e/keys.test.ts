@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { claudeElsewhere } from "../../src/cli/clients/claude-code.ts";
 import { millrace } from "../support/gateway-process.ts";
+import { temporaryHome } from "../support/home.ts";
 import { ask, gateway, model, openai, patience, patienceMs, world } from "../support/world.ts";
 
 /** A turn's summary has the tokens of its end once the history has it. */
@@ -18,6 +19,17 @@ async function untilRecorded(
     if (data.reduce((sum, row) => sum + row.turns, 0) >= turns) return data;
   }
 }
+
+/** A path of every API, the stream protocol too. */
+const paths: readonly (readonly [string, Readonly<Record<string, string>>?])[] = [
+  ["/v1/chat/completions"],
+  ["/v1/completions"],
+  ["/v1/responses"],
+  ["/v1/messages"],
+  ["/v1/models", { "anthropic-version": "2023-06-01" }],
+  ["/api/chat"],
+  ["/aiserver.v1.ChatService/StreamUnifiedChatWithToolsPoll"],
+];
 
 describe("keys for others, with real processes", { timeout: patienceMs }, () => {
   it("open a running gateway within their limits, survive its restart, and end when they are revoked", async () => {
@@ -93,6 +105,46 @@ describe("keys for others, with real processes", { timeout: patienceMs }, () => 
     const list = await millrace(["keys", "--all", "--json"], { home });
     expect(JSON.parse(list.stdout)).toMatchObject({ data: [{ name: "ci", state: "revoked", turns_per_day: 2 }] });
     expect(list.stdout).not.toMatch(/hash|salt/);
+  });
+
+  it("say in every API why they open nothing, and what their program's person does next", async () => {
+    const { home, served } = await world();
+    const make = async (...args: string[]) => (await millrace(["keys", "create", ...args], { home })).stdout.trim();
+    const [revoked, expired, works] = [await make("gone"), await make("over"), await make("ci")];
+    expect((await millrace(["keys", "revoke", "gone"], { home })).code).toBe(0);
+    const file = join(home, ".millrace/keys.json");
+    const { keys, ...rest } = JSON.parse(readFileSync(file, "utf8")) as { readonly keys: { name: string }[] };
+    const ended = keys.map((key) => (key.name === "over" ? { ...key, expiresAtMs: 1_000_000 } : key));
+    writeFileSync(file, JSON.stringify({ ...rest, keys: ended }));
+    const another = temporaryHome();
+    const foreign = (await millrace(["keys", "create", "ci"], { home: another })).stdout.trim();
+    const saysOf = async (key: string) => {
+      const answers = paths.map(async ([path, headers = {}]) => {
+        const sent = { "x-api-key": key, "content-type": "application/json", ...headers };
+        const answer = await fetch(served.url + path, { method: "POST", headers: sent, body: "{}" });
+        return [path, answer.status, await answer.text()] as const;
+      });
+      return Promise.all(answers);
+    };
+    const kinds: readonly (readonly [string, RegExp])[] = [
+      [revoked, /The key gone was revoked at 20.*Ask the owner of this gateway/],
+      [expired, /The key over expired at 1970.*millrace keys revoke over.*millrace keys create over/],
+      [foreign, /does not know the key.*another home.*Ask the owner of this gateway/],
+      [works.slice(0, -1), /is not whole/],
+      ["sk-of-another-vendor", /does not know the key.*millrace keys --value/],
+      ["", /has no key.*millrace keys --value/],
+    ];
+    for (const [key, sentence] of kinds)
+      for (const [path, status, text] of await saysOf(key))
+        expect([path, status, text]).toEqual([path, 401, expect.stringMatching(sentence)]);
+
+    const replaced = served.key;
+    expect((await millrace(["keys", "--new"], { home })).code).toBe(0);
+    for (const [path, , text] of await saysOf(replaced))
+      expect([path, text]).toEqual([path, expect.stringMatching(/was replaced/)]);
+    writeFileSync(file, "{");
+    for (const [path, , text] of await saysOf(works))
+      expect([path, text]).toEqual([path, expect.stringMatching(/cannot read its list of keys/)]);
   });
 
   it("are not for a Claude Code that a variable or a project leads to another server", async () => {

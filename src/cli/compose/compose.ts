@@ -172,7 +172,7 @@ export async function compose({ io, settings, options, log, instance, ...allowed
     instance,
     keys: [{ name: "owner", key }],
     ownerKey,
-    callerOf: (given) => keys.callerOf(given),
+    issued: (given) => keys.find(given),
     issuedKeys: () => keys.shown(),
     keyNameOf,
     version: version(),

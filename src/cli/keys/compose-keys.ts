@@ -5,7 +5,7 @@ import { isDegraded, MillraceError } from "../../base/errors.ts";
 import { fileVersion } from "../../base/node/own-file.ts";
 import { Secret } from "../../base/secret.ts";
 import type { IssuedKey } from "../../gateway/dashboard/inventory.ts";
-import { type Caller, callerDigest } from "../../gateway/http/guard.ts";
+import { callerDigest, type FoundKey } from "../../gateway/http/guard.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { NewTurn } from "../../log/store.ts";
 import type { AdmissionPolicy } from "../../turns/options.ts";
@@ -76,29 +76,33 @@ type IssuedKeys = ReturnType<typeof openIssuedKeys>;
 export function openIssuedKeys({ file, clock, onProblem }: IssuedKeysOptions) {
   let seen: string | undefined;
   let keys: ReadonlyMap<string, KeyRecord> = new Map();
+  let isUnreadable = false;
   const current = () => {
     const now = fileVersion(file);
     if (now === seen) return keys;
     seen = now;
+    isUnreadable = false;
     try {
       keys = new Map(readKeys(file).map((key) => [digestOfId(key.id), key]));
     } catch (error) {
       if (!isDegraded(error)) throw error;
       keys = new Map(); // a file that others can change opens nothing
+      isUnreadable = true;
       onProblem(error);
     }
     return keys;
   };
   return {
-    /** The caller of this key; undefined if the key is unknown, revoked or expired. Compares every key. */
-    callerOf(given: Secret): Caller | undefined {
-      let found: Caller | undefined;
-      for (const [caller, { salt, hash, name, revokedAtMs, expiresAtMs = Infinity }] of current()) {
+    /** The key of this value, also one that has ended. Compares every key. */
+    find(given: Secret): FoundKey | "unreadable" | undefined {
+      let found: FoundKey | undefined;
+      for (const [digest, key] of current()) {
+        const { salt, hash, name, revokedAtMs, expiresAtMs } = key;
         const isRight = new Secret(hashKey(given, salt)).equals(new Secret(hash));
-        if (isRight && revokedAtMs === undefined && clock.now() < expiresAtMs)
-          found = { name, digest: caller, owner: false };
+        const caller = { name, digest, owner: false };
+        if (isRight) found = { caller, state: keyState(key, clock.now()), endedAtMs: revokedAtMs ?? expiresAtMs };
       }
-      return found;
+      return found ?? (isUnreadable ? "unreadable" : undefined);
     },
     /** The key of a caller, also after it was revoked. */
     keyOf: (caller: string) => current().get(caller),
@@ -130,7 +134,10 @@ export function keyAdmission({ keys, owner, file, clock, nameOf }: KeyAdmissionO
     admit(turn) {
       if (turn.caller === owner) return nothing;
       const key = keys.keyOf(turn.caller);
-      if (key === undefined) throw new MillraceError("unauthenticated", "The key of this turn is no longer there.");
+      if (key === undefined)
+        throw new MillraceError("unauthenticated", "The key of this turn is no longer there.", {
+          hint: "Ask the owner of this gateway for a new key.",
+        });
       checkLimits(key);
       checkModel(key, turn, nameOf(turn.modelUid));
       return key.turnsPerDay === undefined ? nothing : countTurn(file, key.id, clock.now());

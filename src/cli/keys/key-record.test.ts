@@ -15,7 +15,12 @@ function opened(file = newFile()) {
   const clock = new FakeClock();
   const problems: string[] = [];
   const keys = openIssuedKeys({ file, clock, onProblem: ({ message }) => problems.push(message) });
-  return { file, clock, keys, problems };
+  /** The caller whom a key lets in. */
+  const callerOf = (key: Secret) => {
+    const found = keys.find(key);
+    return typeof found === "object" && found.state === "works" ? found.caller : undefined;
+  };
+  return { file, clock, keys: { ...keys, callerOf }, problems };
 }
 
 test("a key is made with 256 random bits, and its file does not hold its value", () => {

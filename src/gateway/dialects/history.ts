@@ -73,6 +73,7 @@ export class History {
       return [];
     });
     this.refuseUnreadable(messages, "messages");
+    refuseUnasked(messages, "messages");
     return messages;
   }
 
@@ -103,6 +104,21 @@ export class History {
     const how = /image|picture|audio|video/i.test(what) ? "" : "; extract its text with a command";
     return this.read(type, read, textParts([`[${what} that this gateway cannot read${how}]`]));
   }
+}
+
+/**
+ * Refuses the result of a call that nobody made, where it is what the model shall answer. Before an answer it is read: clients that shorten
+ * their history cut between a call and its result, and a refusal would end the conversation for good.
+ */
+export function refuseUnasked(messages: readonly Message[], param: string): void {
+  const asked = new Set(
+    messages.flatMap((message) => (message.role === "assistant" ? message.toolCalls.map(({ callId }) => callId) : [])),
+  );
+  const newest = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
+  const unasked = newest.find((message) => message.role === "tool" && !asked.has(message.callId));
+  if (unasked?.role !== "tool") return;
+  const what = `No call ${unasked.callId.slice(0, 60)} stands before this result.`;
+  throw refuse(param, what, "Send the message with the call as well, and give call and result the same id.");
 }
 
 function isMessage(given: unknown): given is WireMessage {

@@ -79,3 +79,53 @@ describe.each(apis)("a tool that only a vendor's API has, in $name", ({ dialect,
       expect(parse(limit(given)).request.maxOutputTokens).toBe(taken);
   });
 });
+
+describe.each(apis)("a tool in the form of another API, in $name", ({ dialect, body }) => {
+  const parse = (more: object) => dialect.parse({ model: "m", max_tokens: 9, ...body, ...more }).request;
+  const schema = { type: "object", properties: { a: { type: "string" } } };
+  const made = { name: "t", description: "Does it.", kind: "function", parameters: schema };
+  const about = { name: "t", description: "Does it." };
+
+  it.each([
+    { type: "function", function: { ...about, parameters: schema } },
+    { function: { ...about, parameters: schema } },
+    { type: "function", function: { ...about, input_schema: schema } },
+    { type: "function", ...about, parameters: schema },
+    { ...about, parameters: schema },
+    { ...about, input_schema: schema },
+    { type: "custom", ...about, input_schema: schema },
+    { type: null, ...about, input_schema: schema, cache_control: { type: "ephemeral" } },
+    { ...about, inputSchema: schema },
+  ])("%j is read", (tool) => {
+    expect(parse({ tools: [tool] }).tools).toEqual([made]);
+  });
+
+  it.each([{}, { name: "t" }, { description: "x" }, { functionDeclarations: [about] }])(
+    "%j is refused, with the right form",
+    (tool) => {
+      expect(() => parse({ tools: [tool] })).toThrow(
+        expect.objectContaining({
+          message: expect.stringMatching(/^tools\[0\]/),
+          hint: expect.stringContaining('"name":"…"'),
+        }),
+      );
+    },
+  );
+
+  it.each([
+    ["auto", "auto"],
+    ["any", "required"],
+    ["required", "required"],
+    ["none", "none"],
+    [{ type: "auto" }, "auto"],
+    [{ type: "any" }, "required"],
+    [{ type: "required" }, "required"],
+    [{ type: "none" }, "none"],
+    [{ type: "tool", name: "t" }, "named"],
+    [{ type: "function", name: "t" }, "named"],
+    [{ type: "function", function: { name: "t" } }, "named"],
+  ])("the choice %j means the same", (choice, type) => {
+    if (dialect === ollama) return;
+    expect(parse({ tools: [{ ...about, input_schema: schema }], tool_choice: choice }).toolChoice.type).toBe(type);
+  });
+});

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { isEffort } from "../../base/effort.ts";
+import { parseEffort } from "../../base/effort.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { isObject, numberOf, writeJson } from "../../base/json.ts";
 import type { Part, ReasoningEffort } from "../../log/request.ts";
@@ -19,7 +19,19 @@ export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
   if (result.success) return result.data;
   const { path, message } = deepest(result.error.issues, []);
   const param = writePath(path);
-  throw refuse(param, message, param === "model" ? "`GET /v1/models` lists the account's models." : undefined);
+  throw refuse(
+    param,
+    message,
+    param === "model" ? "`GET /v1/models` lists the account's models." : otherApi(body, param),
+  );
+}
+
+/** The hint for a body that lacks its messages, and has another API's in their place. */
+export function otherApi(body: object, param: string): string | undefined {
+  if (param === "input" && "messages" in body) return "A body with `messages` goes to `POST /v1/chat/completions`.";
+  if (param !== "messages" || "messages" in body) return undefined;
+  if ("input" in body) return "A body with `input` goes to `POST /v1/responses`.";
+  return "prompt" in body ? "A body with `prompt` goes to `POST /v1/completions`." : undefined;
 }
 
 /** Parses one part of a body with its own schema, as `parseBody` does; `path` is the part's place in the body. */
@@ -119,7 +131,20 @@ export function outputLimit(given: number | null | undefined): { readonly maxOut
 
 /** The effort of this name. One that is not known (a newer one, `default`) leaves the effort to the model. */
 export function effortNamed(name: unknown): ReasoningEffort | undefined {
-  return typeof name === "string" && isEffort(name) ? name : undefined;
+  return typeof name === "string" ? parseEffort(name) : undefined;
+}
+
+/** The effort that a body names in the words of any API, else the one that matches its thinking budget; a body without one leaves it to the model. */
+export function effortIn(body: unknown): ReasoningEffort | undefined {
+  if (!isObject(body)) return undefined;
+  const { reasoning_effort: flat, reasoning, output_config: config, thinking } = body;
+  const names = [flat, ...[reasoning, config].map((holder) => (isObject(holder) ? holder["effort"] : undefined))];
+  const named = names.map(effortNamed).find((effort) => effort !== undefined);
+  if (named !== undefined || !isObject(thinking) || thinking["type"] !== "enabled") return named;
+  const budget = numberOf(thinking["budget_tokens"]);
+  if (budget === undefined) return undefined;
+  if (budget <= 4_096) return "low";
+  return budget <= 16_384 ? "medium" : "high";
 }
 
 /** A tool of a request that the caller does not run itself: its type, and where in the body it stands (`tools[2]`). */

@@ -3,7 +3,7 @@ import { MillraceError } from "../../base/errors.ts";
 import { writeJson } from "../../base/json.ts";
 import { loopbackHosts } from "../../base/node/loopback.ts";
 import { Secret } from "../../base/secret.ts";
-import { notServed, Refusal } from "./refusal.ts";
+import { notServed, type Refusal } from "./refusal.ts";
 import type { Reply } from "./reply.ts";
 import { answerInfos } from "./route-headers.ts";
 
@@ -16,8 +16,8 @@ export interface GuardPolicy {
   readonly origins: ReadonlySet<string>;
   /** The owner's key now, in place of the first of `keys`: its file may change while the gateway runs. */
   readonly ownerKey?: (() => Secret) | undefined;
-  /** Finds the caller of a key that is not in `keys`; undefined if the key is unknown. */
-  readonly callerOf?: ((key: Secret) => Caller | undefined) | undefined;
+  /** Finds a key that is not in `keys`, also one that has ended; undefined if it is unknown, or if the list of them cannot be read. */
+  readonly issued?: ((key: Secret) => FoundKey | "unreadable" | undefined) | undefined;
 }
 
 /** Who asks: a key's name, its digest (joins and turn lists never cross it), and whether it is the owner's. */
@@ -25,6 +25,13 @@ export interface Caller {
   readonly name: string;
   readonly digest: string;
   readonly owner: boolean;
+}
+
+/** A key that the owner made for another program, and whether it still opens the gateway; `endedAtMs`: since when it does not. */
+export interface FoundKey {
+  readonly caller: Caller;
+  readonly state: "works" | "expired" | "revoked";
+  readonly endedAtMs: number | undefined;
 }
 
 const shortestKey = 16;
@@ -65,20 +72,25 @@ export function refuseForeign(policy: GuardPolicy, headers: Headers): Refusal | 
   return undefined;
 }
 
-/** The caller whose key the request carries: `Authorization: Bearer`, `x-api-key`, `api-key` (Azure), or `x-goog-api-key`. Every key is compared, in constant time. */
+/** The keys that a request carries: `Authorization: Bearer`, `x-api-key`, `api-key` (Azure), or `x-goog-api-key`. */
+export function keysOf(headers: Headers): readonly Secret[] {
+  const bearer = /^bearer +(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
+  const others = ["x-api-key", "api-key", "x-goog-api-key"].map((name) => headers.get(name));
+  return [bearer, ...others].flatMap((text) => (text?.trim() ? [new Secret(text.trim())] : []));
+}
+
+/** The caller whose key the request carries. Every key is compared, in constant time. */
 export function authenticate(policy: GuardPolicy, headers: Headers): Caller | undefined {
-  const bearer = /^bearer +(.+)$/i.exec(headers.get("authorization") ?? "")?.[1]?.trim();
   let caller: Caller | undefined;
-  const others = ["x-api-key", "api-key", "x-goog-api-key"].map((name) => headers.get(name)?.trim());
-  for (const text of [bearer, ...others]) {
-    if (!text) continue;
-    const given = callerDigest(new Secret(text));
+  for (const sent of keysOf(headers)) {
+    const given = callerDigest(sent);
     for (const [index, { name, key }] of policy.keys.entries()) {
       const counts = index === 0 ? (policy.ownerKey?.() ?? key) : key;
       const isRight = new Secret(given).equals(new Secret(callerDigest(counts)));
       if (isRight) caller ??= { name, digest: callerDigest(key), owner: index === 0 }; // a new key keeps the owner's turns
     }
-    caller ??= policy.callerOf?.(new Secret(text));
+    const found = policy.issued?.(sent);
+    if (typeof found === "object" && found.state === "works") caller ??= found.caller;
   }
   return caller;
 }
@@ -92,13 +104,6 @@ export function ownersKey({ keys, ownerKey }: GuardPolicy): Secret | undefined {
 export function ownerOf(policy: GuardPolicy, name = "dashboard"): Caller | undefined {
   const [owner] = policy.keys;
   return owner === undefined ? undefined : { name, digest: callerDigest(owner.key), owner: true };
-}
-
-/** The error for a request without a valid key; the same for a missing and a wrong key. */
-export function unauthenticated(): Refusal {
-  return new Refusal(401, "unauthenticated", "The request has no valid key for this gateway.", {
-    headers: { "www-authenticate": 'Bearer realm="millrace"' },
-  });
 }
 
 /** A digest of the key that stands in turns and is compared instead of the key. Its length reveals nothing. */

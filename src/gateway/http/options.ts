@@ -9,7 +9,7 @@ import type { IssuedKey } from "../dashboard/inventory.ts";
 import type { GatewayEvents } from "../dashboard/turn-feed.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { AgentStats } from "../metrics/read-gauges.ts";
-import type { Caller, GuardPolicy } from "./guard.ts";
+import type { GuardPolicy } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
 import type { OpenRpc } from "./rpc-handler.ts";
 import type { Timing } from "./timing.ts";
@@ -55,8 +55,8 @@ export interface GatewayOptions {
   readonly keys: GuardPolicy["keys"];
   /** The owner's key now, in place of the first of `keys`; asked at each request. */
   readonly ownerKey?: () => Secret;
-  /** Finds the caller of a key that is not in `keys`; called for each request with such a key. */
-  readonly callerOf?: (key: Secret) => Caller | undefined;
+  /** Finds a key that is not in `keys`, as `GuardPolicy` has it. */
+  readonly issued?: GuardPolicy["issued"];
   /** The keys that the owner made for others; none where this gateway has no file of them. */
   readonly issuedKeys?: () => readonly IssuedKey[];
   /** The name of a caller's key, for the dashboard; undefined if unknown. */

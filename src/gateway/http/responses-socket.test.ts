@@ -189,7 +189,7 @@ describe.runIf(canServeSockets())("the Responses API over a WebSocket", () => {
   });
 
   it("is not ended by these times while it is answered", async () => {
-    const { port, turns } = await listening({ idleMs: 30, requestMs: 30 });
+    const { port, turns } = await listening({ idleMs: 500, requestMs: 500 });
     turns.script = () => [started, text("Hi")];
     const { socket, ask } = await connect(port);
     const answer = ask({ ...create, input: "Hello" });

@@ -5,13 +5,14 @@ import type { Models } from "../../models/model.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { Bodies } from "./body.ts";
-import { authenticate, type Caller, corsHeaders, type GuardPolicy, refuseForeign, unauthenticated } from "./guard.ts";
+import { authenticate, type Caller, corsHeaders, type GuardPolicy, refuseForeign } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
 import type { Refusal } from "./refusal.ts";
 import type { RefusedBook } from "./refused.ts";
 import { callerHeaders } from "./reply.ts";
 import { clientOf, headersOf } from "./request-headers.ts";
 import type { Timing } from "./timing.ts";
+import { unauthenticated } from "./wrong-key.ts";
 
 export type RpcRequest = IncomingMessage | Http2ServerRequest;
 export type RpcResponse = ServerResponse | Http2ServerResponse;
@@ -63,7 +64,7 @@ export function guarded(
       for (const [name, value] of Object.entries(corsHeaders(headers.get("origin")))) response.setHeader(name, value);
     }
     if (caller === undefined) {
-      const refusal = foreign ?? unauthenticated();
+      const refusal = foreign ?? unauthenticated(policy, headers);
       gateway.refused?.note(clientOf(headers), refusal);
       return rpc.refuse(request, response, refusal);
     }

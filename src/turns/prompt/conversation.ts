@@ -27,30 +27,41 @@ export function writeMessages(
   markImages: boolean,
 ): readonly WrittenMessage[] {
   const callPlace = new Map<string, { readonly place: number; readonly name: string }>();
+  const answered = new Set(messages.flatMap((message) => (message.role === "tool" ? [message.callId] : [])));
+  const writeResult = (name: string, place: number | undefined, isError: boolean, body: string) => {
+    const attributes = `${place === undefined ? "" : ` call="${place}"`}${isError ? ' error="true"' : ""}`;
+    return `<${resultTag}-${mark} name="${names.shown(name)}"${attributes}>\n${body}\n</${resultTag}-${mark}>`;
+  };
+  /** Results that the client did not send, because it was interrupted or cut its history: else the model waits for them, or makes them up. */
+  const missingAfter = (before: Message | undefined) =>
+    (before?.role === "assistant" ? before.toolCalls : []).flatMap(({ callId, name }, i) =>
+      answered.has(callId) ? [] : [writeResult(name, i + 1, true, "No result of this call was sent.")],
+    );
   let imagesBefore = 0;
   return messages.map((message, index): WrittenMessage => {
-    const images = message.parts.filter((part) => part.type === "image");
-    const body = writeParts(message.parts, markImages ? imagesBefore : undefined);
+    const { role, parts } = message;
+    const images = parts.filter((part) => part.type === "image");
+    const body = writeParts(parts, markImages ? imagesBefore : undefined);
     imagesBefore += images.length;
-    const common = { role: message.role, images };
-    const label = `message ${index + 1} of ${messages.length}`;
+    const written = (text: string, name: string = role): WrittenMessage => ({
+      role,
+      images,
+      text: [...missingAfter(messages[index - 1]), text].filter((piece) => piece !== "").join("\n\n"),
+      name: `message ${index + 1} of ${messages.length} (${name})`,
+    });
     switch (message.role) {
       case "system":
       case "user":
-        return { ...common, text: body, name: `${label} (${message.role})` };
+        return written(body);
       case "assistant": {
         message.toolCalls.forEach((call, place) => callPlace.set(call.callId, { place: place + 1, name: call.name }));
         const calls = message.toolCalls.map((call) => writeCall(mark, names.shown(call.name), callBody(call)));
-        const text = [body, ...calls].filter((piece) => piece !== "").join("\n\n");
-        return { ...common, text, name: `${label} (assistant)` };
+        return written([body, ...calls].filter((piece) => piece !== "").join("\n\n"));
       }
       case "tool": {
         const call = callPlace.get(message.callId);
-        const tool = names.shown(message.name ?? call?.name ?? "unknown");
-        const place = call === undefined ? "" : ` call="${call.place}"`;
-        const error = message.isError ? ' error="true"' : "";
-        const text = `<${resultTag}-${mark} name="${tool}"${place}${error}>\n${body}\n</${resultTag}-${mark}>`;
-        return { ...common, text, name: `${label} (result of ${tool})` };
+        const name = message.name ?? call?.name ?? "unknown";
+        return written(writeResult(name, call?.place, message.isError, body), `result of ${names.shown(name)}`);
       }
       default:
         return message satisfies never;

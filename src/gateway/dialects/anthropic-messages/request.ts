@@ -1,14 +1,14 @@
 import { z } from "zod";
 import type { MillraceError } from "../../../base/errors.ts";
-import type { ReasoningEffort, ResponseFormat, Tool, TurnRequest } from "../../../log/request.ts";
+import type { Tool, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
-import { effortNamed, outputLimit, parseBody, refuse } from "../parse-body.ts";
-import { readDirectives } from "./directives.ts";
-import { messagesSchema, parseMessages, parseSystem, systemSchema } from "./messages.ts";
+import { messagesSchema, readMessages } from "../messages/any-message.ts";
+import { parseSystem, systemSchema } from "../messages/block-message.ts";
+import { readDirectives } from "../messages/directives.ts";
+import { effortIn, effortNamed, outputLimit, parseBody, refuse } from "../parse-body.ts";
+import { formatIn, formatMembers } from "../response-format.ts";
 import { parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
-
-const formatSchema = z.object({ type: z.literal("json_schema"), schema: z.record(z.string(), z.unknown()) }).nullish();
 
 /** The members of a body that are looked at, and their types. */
 export const messagesBody = z.object({
@@ -21,8 +21,7 @@ export const messagesBody = z.object({
   tools: toolsSchema,
   tool_choice: toolChoiceSchema,
   thinking: z.looseObject({ type: z.string(), budget_tokens: z.number().nullish() }).nullish(),
-  output_config: z.looseObject({ effort: z.string().nullish(), format: formatSchema }).nullish(),
-  output_format: formatSchema,
+  ...formatMembers,
   mcp_servers: z.array(z.unknown()).nullish(),
   thread: z.unknown().optional(),
 });
@@ -42,15 +41,15 @@ export function parseMessagesRequest(body: unknown): ParsedTurn & {
   const servers = parsed.mcp_servers?.length ? [{ type: "mcp_servers", path: "mcp_servers" }] : [];
   const offered = parseTools(parsed.tools, choice, servers);
   const tools = toolsNow(offered.tools, directives);
-  const effort = parseEffort(parsed, directives.effort);
+  const effort = directives.effort === undefined ? effortIn(body) : effortNamed(directives.effort);
   const history = new History();
   const request: TurnRequest = {
     model: modelName(parsed.model),
-    messages: [...parseSystem(parsed.system, history), ...parseMessages(parsed.messages, history)],
+    messages: [...parseSystem(parsed.system, history), ...readMessages(parsed.messages, history, "blocks")],
     tools,
     toolChoice: parseToolChoice(choice, tools),
     parallelToolCalls: !choice || choice.type === "none" || choice.disable_parallel_tool_use !== true,
-    responseFormat: parseFormat(parsed.output_config?.format ?? parsed.output_format),
+    responseFormat: formatIn(parsed, true),
     stop: (parsed.stop_sequences ?? []).filter((text) => text !== ""),
     ...outputLimit(parsed.max_tokens),
     ...(effort === undefined ? {} : { reasoningEffort: effort }),
@@ -76,11 +75,16 @@ function threadRefused(): MillraceError {
   });
 }
 
+const inlineTool = z.object({
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  input_schema: z.record(z.string(), z.unknown()),
+});
+
 /** The tools that can be called now: those of the request, and those that the conversation defined, without those that it took out. */
 function toolsNow(offered: readonly Tool[], { tools, defined }: ReturnType<typeof readDirectives>): readonly Tool[] {
   const inline = defined.flatMap((definition) => {
-    const given = toolsSchema.safeParse([definition]);
-    const { name, input_schema: parameters, description } = given.data?.[0] ?? {};
+    const { name, input_schema: parameters, description } = inlineTool.safeParse(definition).data ?? {};
     return name && parameters ? [{ name, description: description ?? "", kind: "function" as const, parameters }] : [];
   });
   const newest = new Map([...offered, ...inline].map((tool) => [tool.name, tool]));
@@ -90,20 +94,6 @@ function toolsNow(offered: readonly Tool[], { tools, defined }: ReturnType<typeo
 /** The ids of `GET /v1/models` in this API may carry a prefix that the models themselves do not. */
 function modelName(id: string): string {
   return id.startsWith("anthropic/") ? id.slice("anthropic/".length) : id;
-}
-
-/** The effort that a message directs, else the named one, else the one that matches the thinking budget; `adaptive` leaves the effort to the model. */
-function parseEffort(body: z.infer<typeof messagesBody>, directed: unknown): ReasoningEffort | undefined {
-  const named = effortNamed(directed ?? body.output_config?.effort);
-  if (named !== undefined || body.thinking?.type !== "enabled") return named;
-  const budget = body.thinking.budget_tokens ?? 0;
-  if (budget <= 4_096) return "low";
-  return budget <= 16_384 ? "medium" : "high";
-}
-
-function parseFormat(format: z.infer<typeof formatSchema>): ResponseFormat {
-  if (!format) return { type: "text" };
-  return { type: "json_schema", name: "answer", schema: format.schema, strict: true };
 }
 
 const probe = z.object({

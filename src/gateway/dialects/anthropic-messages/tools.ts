@@ -1,19 +1,13 @@
 import { z } from "zod";
+import { isObject } from "../../../base/json.ts";
 import type { Tool, ToolChoice } from "../../../log/request.ts";
 import { type HostedTool, leaveOutHosted, refuse } from "../parse-body.ts";
+import { flatChoice } from "../tool-choice.ts";
+import { clientTool } from "../tool-forms.ts";
 
-export const toolsSchema = z
-  .array(
-    z.object({
-      type: z.string().nullish(),
-      name: z.string().min(1).nullish(),
-      description: z.string().nullish(),
-      input_schema: z.record(z.string(), z.unknown()).nullish(),
-    }),
-  )
-  .nullish();
+export const toolsSchema = z.array(z.looseObject({ type: z.string().nullish(), name: z.string().nullish() })).nullish();
 
-export const toolChoiceSchema = z
+const choiceSchema = z
   .discriminatedUnion("type", [
     z.object({ type: z.literal("auto"), disable_parallel_tool_use: z.boolean().nullish() }),
     z.object({ type: z.literal("any"), disable_parallel_tool_use: z.boolean().nullish() }),
@@ -21,6 +15,20 @@ export const toolChoiceSchema = z
     z.object({ type: z.literal("none") }),
   ])
   .nullish();
+
+export const toolChoiceSchema = z.preprocess(ownChoice, choiceSchema);
+type Choice = z.infer<typeof choiceSchema>;
+
+/** A `tool_choice` of OpenAI's APIs as this one has it. */
+function ownChoice(given: unknown): unknown {
+  const flat = flatChoice(given);
+  const choice = typeof flat === "string" ? { type: flat } : flat;
+  if (!isObject(choice)) return choice;
+  const { type } = choice;
+  return { ...choice, type: type === "required" ? "any" : type === "function" || type === "custom" ? "tool" : type };
+}
+
+const right = { member: "input_schema", form: '{"name":"…","description":"…","input_schema":{…}}' } as const;
 
 /**
  * A tool with an `input_schema` belongs to the client, for any type; so do the tools whose form the API defines and that the client
@@ -32,22 +40,16 @@ export const toolChoiceSchema = z
  */
 export function parseTools(
   given: z.infer<typeof toolsSchema>,
-  choice: z.infer<typeof toolChoiceSchema>,
+  choice: Choice,
   others: readonly HostedTool[] = [],
 ): { readonly tools: readonly Tool[]; readonly ignored: readonly string[] } {
   const tools: Tool[] = [];
   const hosted: HostedTool[] = [];
-  for (const [i, { type, name, description, input_schema: parameters }] of (given ?? []).entries()) {
-    const known = parameters ? undefined : clientTool(type, name);
-    if (known !== undefined) {
-      tools.push(known);
-      continue;
-    }
-    const own = type === undefined || type === null || type === "custom";
-    if (own && !name) throw refuse(`tools[${i}].name`, "A tool needs a name.");
-    if (own && !parameters) throw refuse(`tools[${i}].input_schema`, "A tool needs a JSON Schema for its input.");
-    if (name && parameters) tools.push({ name, description: description ?? "", kind: "function", parameters });
-    else hosted.push({ type: type ?? "custom", path: `tools[${i}]` });
+  for (const [i, tool] of (given ?? []).entries()) {
+    const own = vendorsTool(tool) ?? clientTool(tool, `tools[${i}]`, right);
+    if (own === undefined) hosted.push({ type: tool.type ?? "", path: `tools[${i}]` });
+    else if (own.kind === "function") tools.push(own);
+    else throw refuse(`tools[${i}].input_schema`, "A tool needs a JSON Schema for its input.");
   }
   const named = choice?.type === "tool" ? choice.name : undefined;
   const at = (given ?? []).findIndex(({ name }) => name !== undefined && name === named);
@@ -60,7 +62,7 @@ export function parseTools(
 }
 
 /** @throws MillraceError `invalid_request` when a tool is named that was not offered, or cannot be. */
-export function parseToolChoice(choice: z.infer<typeof toolChoiceSchema>, tools: readonly Tool[]): ToolChoice {
+export function parseToolChoice(choice: Choice, tools: readonly Tool[]): ToolChoice {
   if (!choice || tools.length === 0) return { type: "auto" };
   switch (choice.type) {
     case "auto":
@@ -147,7 +149,11 @@ const known: readonly { readonly type: RegExp; readonly tool: Omit<Tool, "name">
  * A tool that the API defines and the client runs: a request names only its type, so its form comes from here. Undefined for others.
  * Source: docs/dev/wire/clients.md, "Hosted tools".
  */
-export function clientTool(type: string | null | undefined, name: string | null | undefined): Tool | undefined {
-  const found = type ? known.find((tool) => tool.type.test(type)) : undefined;
+function vendorsTool({
+  type,
+  name,
+  input_schema: schema,
+}: NonNullable<z.infer<typeof toolsSchema>>[number]): Tool | undefined {
+  const found = type && !schema ? known.find((tool) => tool.type.test(type)) : undefined;
   return found === undefined || !name ? undefined : { name, ...found.tool };
 }

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { writeJson } from "../../../base/json.ts";
 import type { Message, Part, ReasoningEffort, ResponseFormat, TurnRequest } from "../../../log/request.ts";
+import { parseContent } from "../content.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History, type Speaker, type WireMessage } from "../history.ts";
-import { parseContent } from "../openai-chat/messages.ts";
 import { parseTools } from "../openai-chat/tools.ts";
 import {
   effortNamed,
@@ -72,8 +72,7 @@ export function parseOllamaRequest(body: unknown): ParsedTurn & { readonly wire:
   if (typeof body === "object" && body !== null && "messages" in body) {
     const parsed = parseBody(ollamaChatBody, body);
     const history = new History();
-    const given = parsed.tools?.map((tool) => ({ ...tool, type: tool.type ?? "function" })); // Ollama does not look at it
-    const { tools, ignored } = parseTools(given, undefined);
+    const { tools, ignored } = parseTools(parsed.tools, undefined);
     const messages = parseMessages(parsed.messages ?? [], history);
     return { ...turnOf(parsed, "chat", { messages, tools }), ignoredTools: ignored, leftOut: history.leftOut };
   }
@@ -134,7 +133,7 @@ function formatOf(format: z.infer<typeof common.format>): ResponseFormat {
 
 const speakers: readonly Speaker[] = ["user", "assistant", "tool"];
 
-/** Calls have ids in new versions only: a result without one belongs to the first open call of its name, or to the first of all. */
+/** Calls have ids in new versions only: a result without one belongs to the first open call of its name, else to the first of all. */
 function parseMessages(given: readonly unknown[], history: History): Message[] {
   const open: { readonly callId: string; readonly name: string }[] = [];
   let made = 0;
@@ -142,13 +141,14 @@ function parseMessages(given: readonly unknown[], history: History): Message[] {
     const { role, thinking } = message;
     if (role === "tool") {
       const { tool_call_id: id, tool_name: name } = parseAt(result, message, path);
-      const at = open.findIndex((call) => (id ? call.callId === id : !name || call.name === name));
+      const named = open.findIndex((call) => (id ? call.callId === id : call.name === name));
+      const at = named < 0 && !id && open.length > 0 ? 0 : named;
       const [call] = at < 0 ? [] : open.splice(at, 1);
-      const named = name ?? call?.name;
+      const shown = name ?? call?.name;
       const callId = id || (call?.callId ?? `call_${made++}`);
       const content = resultContent(message["content"]);
       const parts = partsOf({ ...message, content }, path, history);
-      return [{ role, callId, ...(named ? { name: named } : {}), parts, isError: false }];
+      return [{ role, callId, ...(shown ? { name: shown } : {}), parts, isError: false }];
     }
     if (role === "assistant") {
       const toolCalls = (parseAt(calls, message, path).tool_calls ?? []).map(({ id, function: called }) => {

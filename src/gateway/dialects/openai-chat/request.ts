@@ -1,33 +1,13 @@
 import { z } from "zod";
-import type { ResponseFormat, TurnRequest } from "../../../log/request.ts";
+import type { TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
-import { effortNamed, outputLimit, parseBody, refuse } from "../parse-body.ts";
-import { messagesSchema, parseMessages } from "./messages.ts";
-import {
-  functionCallSchema,
-  functionsSchema,
-  parseToolChoice,
-  parseTools,
-  toolChoiceSchema,
-  toolsSchema,
-} from "./tools.ts";
-
-const jsonSchemaFormat = z.object({
-  type: z.literal("json_schema"),
-  json_schema: z.object({
-    name: z.string().nullish(),
-    schema: z.record(z.string(), z.unknown()).nullish(),
-    strict: z.boolean().nullish(),
-  }),
-});
-const responseFormatSchema = z
-  .discriminatedUnion("type", [
-    z.object({ type: z.literal("text") }),
-    z.object({ type: z.literal("json_object") }),
-    jsonSchemaFormat,
-  ])
-  .nullish();
+import { messagesSchema, readMessages } from "../messages/any-message.ts";
+import { effortIn, outputLimit, parseBody, refuse } from "../parse-body.ts";
+import { formatIn, formatMembers } from "../response-format.ts";
+import { parseToolChoice, toolChoiceSchema } from "../tool-choice.ts";
+import { functionsSchema } from "../tool-forms.ts";
+import { functionCallSchema, parseTools, toolsSchema } from "./tools.ts";
 
 /** `stop`: one text or up to four; empty ones mean nothing. */
 const stopSchema = z.union([z.string(), z.array(z.string())]).nullish();
@@ -49,7 +29,7 @@ export const chatBody = z.object({
   tool_choice: toolChoiceSchema,
   function_call: functionCallSchema,
   parallel_tool_calls: z.boolean().nullish(),
-  response_format: responseFormatSchema,
+  ...formatMembers,
   reasoning_effort: z.string().nullish(),
   n: z.number().nullish(),
   logprobs: z.unknown().optional(),
@@ -75,16 +55,18 @@ export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: C
   refuseUnsupported(parsed);
   const search = parsed.web_search_options ? [{ type: "web_search", path: "web_search_options" }] : [];
   const offered = parseTools(parsed.tools, parsed.functions, { hosted: search, choice: parsed.tool_choice });
-  const { choice, tools } = parseToolChoice(parsed.tool_choice, parsed.function_call, offered.tools);
+  const legacy = parsed.function_call;
+  const asked = parsed.tool_choice ?? (typeof legacy === "object" && legacy ? { type: "function", ...legacy } : legacy);
+  const { choice, tools } = parseToolChoice(offered.tools.length === 0 ? null : asked, offered.tools);
   const history = new History();
-  const effort = effortNamed(parsed.reasoning_effort);
+  const effort = effortIn(body);
   const request: TurnRequest = {
     model: parsed.model,
-    messages: parseMessages(parsed.messages, history),
+    messages: readMessages(parsed.messages, history, "chat"),
     tools,
     toolChoice: choice,
     parallelToolCalls: parsed.parallel_tool_calls ?? true,
-    responseFormat: parseResponseFormat(parsed.response_format),
+    responseFormat: formatIn(parsed, false),
     stop: parseStop(parsed.stop),
     ...outputLimit(parsed.max_completion_tokens ?? parsed.max_tokens),
     ...(effort === undefined ? {} : { reasoningEffort: effort }),
@@ -119,11 +101,4 @@ function refuseUnsupported(body: z.infer<typeof chatBody>): void {
   if (body.modalities?.some((modality) => modality !== "text"))
     throw refuse("modalities", "Only text can be answered.");
   if (body.audio !== undefined && body.audio !== null) throw refuse("audio", "Only text can be answered.");
-}
-
-function parseResponseFormat(format: z.infer<typeof responseFormatSchema>): ResponseFormat {
-  if (!format) return { type: "text" };
-  if (format.type !== "json_schema") return { type: format.type };
-  const { name, schema, strict } = format.json_schema;
-  return { type: "json_schema", name: name ?? "answer", schema: schema ?? {}, strict: strict ?? false };
 }

@@ -2,11 +2,12 @@ import { z } from "zod";
 import type { TurnId } from "../../../base/ids.ts";
 import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
+import { content, parseContent, parsePart } from "../content.ts";
 import { wireId } from "../dialect.ts";
 import type { History, Speaker } from "../history.ts";
+import { formOf, readMessage, speakerOf } from "../messages/any-message.ts";
 import { parseAt, resultContent, textParts } from "../parse-body.ts";
-import { content, parseContent, parsePart } from "./parts.ts";
-import { joinName } from "./tools.ts";
+import { joinName } from "../tool-choice.ts";
 
 export const inputSchema = z.union([z.string(), z.array(z.unknown())]).nullish();
 
@@ -44,12 +45,18 @@ export function parseInput(input: z.infer<typeof inputSchema>, history: History)
   const items = withPairs(
     (input ?? []).map((item) => (typeof item === "string" ? { role: "user", content: item } : item)),
   );
-  const reader = history.reader(items.map(speakerOf));
+  const reader = history.reader(items.map(speakerOfItem));
   for (const [i, item] of items.entries()) {
     const path = `input[${i}]`;
     reader.at(i);
     if (!isObject(item)) {
       history.leaveOut("item");
+      continue;
+    }
+    const { role } = item;
+    if (typeof role === "string" && typeOf(item) === "message" && formOf(item) !== undefined) {
+      assistant.flush(messages);
+      messages.push(...readMessage({ ...item, role }, path, history));
       continue;
     }
     if (addToAssistant(assistant, item, { path, messages, history })) continue;
@@ -62,10 +69,10 @@ export function parseInput(input: z.infer<typeof inputSchema>, history: History)
   return messages;
 }
 
-function speakerOf(item: unknown): Speaker {
+function speakerOfItem(item: unknown): Speaker {
   if (!isObject(item)) return "other";
   const type = typeOf(item);
-  if (type === "message") return roleOf(item) ?? "other";
+  if (type === "message") return formOf(item) === undefined ? (roleOf(item) ?? "other") : speakerOf(item);
   if (type === "agent_message") return "user";
   if (isOutput(type)) return "tool";
   return ["reasoning", "function_call", "custom_tool_call"].includes(type) ? "assistant" : "other";

@@ -1,24 +1,13 @@
 import { z } from "zod";
 import { isObject } from "../../../base/json.ts";
-import type { Message, ResponseFormat, TurnRequest } from "../../../log/request.ts";
+import type { Message, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
-import { History } from "../history.ts";
-import { effortNamed, outputLimit, parseBody, refuse, textParts } from "../parse-body.ts";
+import { History, refuseUnasked } from "../history.ts";
+import { effortIn, otherApi, outputLimit, parseBody, refuse, textParts } from "../parse-body.ts";
+import { formatIn, formatMembers } from "../response-format.ts";
+import { parseToolChoice, toolChoiceSchema } from "../tool-choice.ts";
 import { inputSchema, parseInput, toolsOfItems } from "./input.ts";
-import { type NamespacedName, parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
-
-const formatSchema = z
-  .discriminatedUnion("type", [
-    z.object({ type: z.literal("text") }),
-    z.object({ type: z.literal("json_object") }),
-    z.object({
-      type: z.literal("json_schema"),
-      name: z.string().nullish(),
-      schema: z.record(z.string(), z.unknown()).nullish(),
-      strict: z.boolean().nullish(),
-    }),
-  ])
-  .nullish();
+import { type NamespacedName, parseTools, toolsSchema } from "./tools.ts";
 
 /** The members of a body that are looked at, and their types. */
 export const responsesBody = z.object({
@@ -36,7 +25,7 @@ export const responsesBody = z.object({
   parallel_tool_calls: z.boolean().nullish(),
   max_output_tokens: z.number().int().nonnegative().nullish(),
   reasoning: z.looseObject({ effort: z.string().nullish() }).nullish(),
-  text: z.looseObject({ format: formatSchema }).nullish(),
+  ...formatMembers,
   metadata: z.record(z.string(), z.unknown()).nullish(),
   top_logprobs: z.number().nullish(),
 });
@@ -85,6 +74,7 @@ export function parseResponsesRequest(
   asksForNotes = false,
 ): ParsedTurn & { readonly wire: ResponsesWire } {
   const parsed = parseBody(responsesBody, body);
+  const raw = body as Readonly<Record<string, unknown>>; // parseBody made sure that it is an object
   for (const name of ["conversation", "prompt"] as const) {
     if (parsed[name] !== undefined && parsed[name] !== null) {
       throw refuse(name, "This is not supported.", "Send the whole input, or `previous_response_id`.");
@@ -107,22 +97,22 @@ export function parseResponsesRequest(
   const history = new History();
   const own = parseInput(items, history);
   history.refuseUnreadable(own, "input");
-  if (own.length === 0 && (previous.length === 0 || !compacts)) throw refuse("input", "The input is empty.");
-  refuseUnasked([...previous, ...own]);
-  const effort = effortNamed(parsed.reasoning?.effort);
+  if (own.length === 0 && (previous.length === 0 || !compacts))
+    throw refuse("input", "The input is empty.", otherApi(raw, "input"));
+  refuseUnasked([...previous, ...own], "input");
+  const effort = effortIn(body);
   const request: TurnRequest = {
     model: parsed.model,
     messages: [...instructions, ...previous, ...own, ...(compacts ? [askForNotes] : [])],
     tools,
     toolChoice: choice,
     parallelToolCalls: parsed.parallel_tool_calls ?? true,
-    responseFormat: compacts ? { type: "text" } : parseFormat(parsed.text?.format),
+    responseFormat: compacts ? { type: "text" } : formatIn(parsed, false),
     stop: [],
     ...outputLimit(parsed.max_output_tokens),
     ...(effort === undefined ? {} : { reasoningEffort: effort }),
   };
   const given = parsed as Readonly<Record<string, unknown>>;
-  const raw = body as Readonly<Record<string, unknown>>; // parseBody made sure that it is an object
   return {
     request,
     stream: parsed.stream ?? false,
@@ -153,21 +143,6 @@ function withoutTrigger(input: z.infer<typeof inputSchema>) {
   return { items: input.slice(0, last + 1), isTriggered: last + 1 < input.length };
 }
 
-/** Throws for the result of a call that nobody made. Source: docs/dev/wire/clients.md, "Responses". */
-function refuseUnasked(messages: readonly Message[]): void {
-  const asked = new Set<string>();
-  for (const message of messages) {
-    if (message.role === "assistant") for (const { callId } of message.toolCalls) asked.add(callId);
-    if (message.role !== "tool" || asked.has(message.callId)) continue;
-    const id = message.callId.slice(0, 60);
-    throw refuse(
-      "input",
-      `No call ${id} stands before its output.`,
-      "Send the call as well, or `previous_response_id`.",
-    );
-  }
-}
-
 /** The id of the response that a body continues, read before the rest of the body. */
 export function previousIdOf(body: unknown): string | undefined {
   if (typeof body !== "object" || body === null || !("previous_response_id" in body)) return undefined;
@@ -175,15 +150,4 @@ export function previousIdOf(body: unknown): string | undefined {
   if (id === null || id === undefined) return undefined;
   if (typeof id !== "string") throw refuse("previous_response_id", "Invalid input: expected string");
   return id;
-}
-
-function parseFormat(format: z.infer<typeof formatSchema>): ResponseFormat {
-  if (!format) return { type: "text" };
-  if (format.type !== "json_schema") return { type: format.type };
-  return {
-    type: "json_schema",
-    name: format.name ?? "answer",
-    schema: format.schema ?? {},
-    strict: format.strict ?? false,
-  };
 }

@@ -1,39 +1,18 @@
 import { z } from "zod";
 import { isMillraceError } from "../../../base/errors.ts";
-import type { Tool, ToolChoice } from "../../../log/request.ts";
-import {
-  allowTools,
-  customDefinition,
-  freeformTool,
-  functionDefinition,
-  functionToolOf,
-  named,
-} from "../openai-chat/tools.ts";
-import { type HostedTool, leaveOutHosted, parseAt, refuse } from "../parse-body.ts";
+import type { Tool } from "../../../log/request.ts";
+import { type HostedTool, leaveOutHosted, parseAt } from "../parse-body.ts";
+import { chosenHosted, isNone, joinName, type toolChoiceSchema } from "../tool-choice.ts";
+import { clientTool } from "../tool-forms.ts";
 
+const anyTool = z.looseObject({ type: z.string().nullish() });
 const namespaceTool = z.object({
   name: z.string().min(1),
   description: z.string().nullish(),
-  tools: z.array(z.looseObject({ type: z.string() })),
+  tools: z.array(anyTool),
 });
-
-const anyTool = z.looseObject({ type: z.string() });
 export const toolsSchema = z.array(anyTool).nullish();
 type WireTool = z.infer<typeof anyTool>;
-
-const allowedTool = z.looseObject({ type: z.string(), name: z.string().optional(), namespace: z.string().optional() });
-export const toolChoiceSchema = z
-  .union([
-    z.enum(["none", "auto", "required"]),
-    z.looseObject({
-      type: z.string(),
-      name: z.string().optional(),
-      namespace: z.string().nullish(),
-      mode: z.enum(["auto", "required"]).optional(),
-      tools: z.array(allowedTool).optional(),
-    }),
-  ])
-  .nullish();
 
 /** A tool's own name inside its namespace, for the way back. */
 export interface NamespacedName {
@@ -41,10 +20,7 @@ export interface NamespacedName {
   readonly name: string;
 }
 
-/** One name for a tool of a namespace: namespaces are the client's own grouping, models know flat names. */
-export function joinName(namespace: string | null | undefined, name: string): string {
-  return namespace ? `${namespace}__${name}` : name;
-}
+const right = { member: "type", form: '{"type":"function","name":"…","description":"…","parameters":{…}}' } as const;
 
 /**
  * Functions and custom tools, those inside namespaces with them, also those that items of the input bring (`ofItems`). The newest of
@@ -74,14 +50,11 @@ export function parseTools(
       for (const [i, inner] of group.tools.entries()) add(inner, `${path}.tools[${i}]`, group.name);
       return;
     }
-    if (tool.type !== "function" && tool.type !== "custom") {
-      hosted.push({ type: tool.type, path });
+    const parsed = clientTool(tool, path, right);
+    if (parsed === undefined) {
+      hosted.push({ type: tool.type ?? "", path });
       return;
     }
-    const parsed =
-      tool.type === "function"
-        ? functionToolOf(parseAt(functionDefinition, tool, path))
-        : freeformTool(parseAt(customDefinition, tool, path));
     const name = joinName(namespace, parsed.name);
     if (namespace !== undefined) namespaced[name] = { namespace, name: parsed.name };
     found.set(name, { ...parsed, name });
@@ -91,8 +64,8 @@ export function parseTools(
   for (const { tool, path } of ofItems) addOfItem(() => add(parseAt(anyTool, tool, path), path, undefined));
   const own = [...found.values()];
   const ignored = hosted.slice(demanded).map(({ type }) => type); // the conversation had them: nobody demands them now
-  const isNone = choice === "none" || (typeof choice === "object" && choice?.type === "none");
-  const left = leaveOutHosted(hosted.slice(0, demanded), own.length, { chosen: chosenHosted(choice, own), isNone });
+  const demand = { chosen: chosenHosted(choice, own), isNone: isNone(choice) };
+  const left = leaveOutHosted(hosted.slice(0, demanded), own.length, demand);
   return { tools: own, ignored: [...new Set([...left, ...ignored])], namespaced };
 }
 
@@ -103,41 +76,4 @@ function addOfItem(add: () => void): void {
   } catch (error) {
     if (!isMillraceError(error)) throw error;
   }
-}
-
-/** The hosted tool that a `tool_choice` demands: itself, or as the only kind that it allows. */
-function chosenHosted(choice: z.infer<typeof toolChoiceSchema>, own: readonly Tool[]): HostedTool | undefined {
-  if (!choice || typeof choice === "string") return undefined;
-  const { type } = choice;
-  if (["none", "auto", "required", "function", "custom"].includes(type)) return undefined;
-  if (type !== "allowed_tools") return { type, path: "tool_choice" };
-  const given = choice.tools ?? [];
-  const hosted = given.find((tool) => !isOwn(tool));
-  return hosted === undefined || (given.some(isOwn) && own.length > 0)
-    ? undefined
-    : { type: hosted.type, path: "tool_choice" };
-}
-
-function isOwn({ type }: { readonly type: string }): boolean {
-  return type === "function" || type === "custom";
-}
-
-/** @throws MillraceError `invalid_request` for a tool that was not offered, or that only the vendor could run. */
-export function parseToolChoice(
-  choice: z.infer<typeof toolChoiceSchema>,
-  tools: readonly Tool[],
-): { readonly choice: ToolChoice; readonly tools: readonly Tool[] } {
-  if (choice === undefined || choice === null) return { choice: { type: "auto" }, tools };
-  if (typeof choice === "string") return { choice: { type: tools.length === 0 ? "auto" : choice }, tools };
-  if (choice.type === "allowed_tools") {
-    const names = (choice.tools ?? []).filter(isOwn).map((tool) => joinName(tool.namespace, tool.name ?? ""));
-    const allowed = allowTools(names, tools);
-    return { choice: { type: allowed.length === 0 ? "auto" : (choice.mode ?? "auto") }, tools: allowed };
-  }
-  if ((choice.type === "function" || choice.type === "custom") && choice.name !== undefined) {
-    return named(joinName(choice.namespace, choice.name), tools);
-  }
-  if (choice.type === "function" || choice.type === "custom") throw refuse("tool_choice.name", "Name the tool.");
-  const plain = (["none", "required"] as const).find((type) => type === choice.type);
-  return { choice: { type: tools.length === 0 ? "auto" : (plain ?? "auto") }, tools };
 }

@@ -1,0 +1,131 @@
+import { describe, expect, it } from "vitest";
+import { anthropicMessages } from "./anthropic-messages/encode.ts";
+import { ollama } from "./ollama/encode.ts";
+import { openAiChat } from "./openai-chat/encode.ts";
+import { openAiResponses } from "./openai-responses/encode.ts";
+
+/* Programs and proxies send the members of one API to another. Where the meaning is beyond doubt they are read, the same in every API. */
+
+const png = "iVBORw0KGgo=";
+const url = `data:image/png;base64,${png}`;
+const image = { type: "image", mimeType: "image/png", base64: png };
+const apis = [
+  { name: "Chat Completions", dialect: openAiChat, member: "messages" },
+  { name: "Responses", dialect: openAiResponses, member: "input" },
+  { name: "Messages", dialect: anthropicMessages, member: "messages" },
+  { name: "Ollama", dialect: ollama, member: "messages" },
+] as const;
+
+describe.each(apis)("$name", ({ dialect, member }) => {
+  const parse = (messages: readonly object[], more: object = {}) =>
+    dialect.parse({ model: "m", max_tokens: 9, [member]: messages, ...more });
+  const user = (...content: unknown[]) => ({ role: "user", content });
+  const said = { type: "text", text: "x" };
+
+  it.each([
+    { type: "image_url", image_url: { url } },
+    { type: "image_url", image_url: url },
+    { type: "input_image", image_url: url },
+    { type: "image", source: { type: "base64", media_type: "image/png", data: png } },
+    { type: "file", file: { file_data: url } },
+    { type: "input_file", file_data: url },
+    { type: "document", source: { type: "base64", media_type: "image/png", data: png } },
+  ])("reads the picture of the newest message: $type", (part) => {
+    const { request, leftOut } = parse([user(said, part)]);
+    expect([leftOut, request.messages[0]?.parts]).toEqual([[], [said, image]]);
+  });
+
+  it.each(["input_text", "output_text", "text", "bare"])("reads the text of the newest message: %s", (type) => {
+    const { request } = parse([user(type === "bare" ? "x" : { type, text: "x" })]);
+    expect(request.messages[0]?.parts).toEqual([said]);
+  });
+
+  it.each([
+    { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } },
+    { type: "audio", source: {} },
+    { type: "video", source: {} },
+    { type: "video_url", video_url: { url: "https://example.com/a.mp4" } },
+    { type: "input_video", video_url: "https://example.com/a.mp4" },
+    { type: "container_upload", file_id: "f" },
+    { type: "file", file: { file_id: "f" } },
+    { type: "input_file", file_url: "https://example.com/a.pdf" },
+    { type: "document", source: { type: "url", url: "https://example.com/a.pdf" } },
+  ])("refuses it in the newest message and notes it in a history: $type", (part) => {
+    expect(() => parse([user(said, part)])).toThrow(expect.objectContaining({ code: "invalid_request" }));
+    const { request, leftOut } = parse([user(said, part), { role: "assistant", content: "y" }, user(said)]);
+    expect(leftOut).toEqual([part.type]);
+    expect(JSON.stringify(request.messages[0]?.parts)).toContain("that this gateway cannot read");
+  });
+
+  const result = { role: "tool", callId: "c", parts: [{ type: "text", text: "RESULT" }], isError: false };
+  it.each([
+    [
+      {
+        role: "assistant",
+        content: "y",
+        tool_calls: [{ id: "c", type: "function", function: { name: "t", arguments: '{"id":1}' } }],
+      },
+      { role: "tool", tool_call_id: "c", content: "RESULT" },
+    ],
+    [
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: "y" },
+          { type: "tool_use", id: "c", name: "t", input: { id: 1 } },
+        ],
+      },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "c", content: "RESULT" }] },
+    ],
+  ])("reads a call and its result: %#", (call, answer) => {
+    if (dialect === ollama) return; // its calls have no ids
+    const { request, leftOut } = parse([user(said), call, answer]);
+    expect(leftOut).toEqual([]);
+    expect(request.messages.slice(1)).toEqual([
+      {
+        role: "assistant",
+        parts: [{ type: "text", text: "y" }],
+        toolCalls: [{ callId: "c", name: "t", arguments: '{"id":1}', kind: "function" }],
+      },
+      result,
+    ]);
+    const cut = () => parse([user(said), answer]);
+    expect(cut).toThrow(/No call c stands before this result/);
+  });
+
+  const schema = { type: "object", properties: {} };
+  const form = { type: "json_schema", name: "n", schema };
+  it.each([
+    { response_format: { type: "json_schema", json_schema: { name: "n", schema } } },
+    { response_format: form },
+    { text: { format: form } },
+    { text: { format: { type: "json_schema", json_schema: { name: "n", schema } } } },
+    { output_config: { format: form } },
+    { output_format: form },
+  ])("reads the form of the answer: %j", (more) => {
+    if (dialect === ollama) return; // its member is another one
+    expect(parse([user(said)], more).request.responseFormat).toMatchObject({ type: "json_schema", name: "n", schema });
+  });
+
+  it.each([
+    [{ reasoning_effort: "high" }, "high"],
+    [{ reasoning: { effort: "HIGH" } }, "high"],
+    [{ output_config: { effort: " High " } }, "high"],
+    [{ thinking: { type: "enabled", budget_tokens: 9_000 } }, "medium"],
+    [{ reasoning_effort: "galactic" }, undefined],
+  ])("reads the effort: %j", (more, effort) => {
+    if (dialect === ollama) return;
+    expect(parse([user(said)], more).request.reasoningEffort).toBe(effort);
+  });
+});
+
+it.each([
+  [openAiChat, { input: "x" }, "/v1/responses"],
+  [openAiChat, { prompt: "x" }, "/v1/completions"],
+  [openAiResponses, { messages: [{ role: "user", content: "x" }] }, "/v1/chat/completions"],
+  [anthropicMessages, { input: "x" }, "/v1/responses"],
+] as const)("a body of another API is sent there: %#", (dialect, body, path) => {
+  expect(() => dialect.parse({ model: "m", ...body })).toThrow(
+    expect.objectContaining({ hint: expect.stringContaining(path) }),
+  );
+});
