@@ -1,6 +1,6 @@
 import { structuredPatch } from "diff";
 import { isWithoutIde, MillraceError } from "../../base/errors.ts";
-import { loopbackExemption } from "../../base/node/loopback.ts";
+import { isProxy, loopbackExemption } from "../../base/node/loopback.ts";
 import { applyChanges, isSetUp, type PlannedChange, planChanges, planUndo, undoChanges } from "../clients/applied.ts";
 import type { Client, Target } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
@@ -90,7 +90,7 @@ export const setupCommand = defineCommand({
 
 /** What to type where this shell names a proxy that clients would use for this machine, too; nothing otherwise. */
 function proxyNotes(env: CommandContext["io"]["env"], { shell }: Pick<Target, "shell">): readonly string[] {
-  if (!Object.entries(env).some(([name, value]) => /^(?:https?|all)_proxy$/i.test(name) && value)) return [];
+  if (!Object.entries(env).some(isProxy)) return [];
   const exempt = loopbackExemption(env);
   const lacking = (["NO_PROXY", "no_proxy"] as const).filter((name) => env[name] !== exempt[name]);
   const named = lacking.filter((name) => name === "NO_PROXY" || env[name] !== undefined);
