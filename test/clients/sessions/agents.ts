@@ -1,6 +1,7 @@
+import type { Bench } from "../bench.ts";
 import { type Agent, agents } from "../cases/agents.ts";
 import { launched } from "../cases/launched.ts";
-import { stepNames } from "./script.ts";
+import { filledTokens, filling, stepNames } from "./script.ts";
 import type { Message, SessionClient } from "./session.ts";
 
 /** How an agent goes on with its last session, adds a picture, and calls its tools. */
@@ -8,6 +9,10 @@ interface Form extends Pick<SessionClient, "calls" | "lacks" | "more" | "known" 
   /** None: each message begins a session. */
   readonly goesOn: readonly string[];
   readonly picture?: (file: string) => readonly string[];
+  /** Its message comes by standard input: it quotes what has spaces among its arguments. */
+  readonly byInput?: true;
+  /** It compacts its history by itself where its context is full. */
+  readonly fillsContext?: true;
 }
 
 export function call(tool: string, given: object): string {
@@ -15,7 +20,6 @@ export function call(tool: string, given: object): string {
 }
 
 const echo = (n: number) => ({ command: `echo millrace-${n}`, description: "Says it" });
-const notDriven = "not driven";
 const compaction = { compaction: "by a command of its window", "after it": "by a command of its window" };
 const lacks: SessionClient["lacks"] = {
   JSON: "it has no structured output",
@@ -56,9 +60,15 @@ const forms: Readonly<Record<string, Form>> = {
   },
   kilo: {
     goesOn: ["--continue"],
-    calls: { shell: (n) => call("bash", echo(n)), read: (file) => call("read", { filePath: file }) },
-    lacks: { ...lacks, PDF: notDriven, "sub-agent": notDriven },
-    more: { "first turn": 1 }, // a title
+    byInput: true,
+    calls: {
+      shell: (n) => call("bash", echo(n)),
+      read: (file) => call("read", { filePath: file }),
+      agent: (task) => call("task", { description: "Says it", prompt: task, subagent_type: "general" }),
+    },
+    lacks: { JSON: lacks.JSON ?? "", "full context": lacks["full context"] ?? "" },
+    fillsContext: true,
+    more: { "first turn": 1, compaction: 1 }, // a title; it goes on by itself after its summary
   },
   droid: {
     goesOn: [],
@@ -108,28 +118,35 @@ export const agentSessions: readonly SessionClient[] = agents.flatMap((agent) =>
 
 function sessionOf(
   { client, packageName, args, env, surface = "chat completions" }: Agent,
-  { goesOn, picture, ...form }: Form,
+  { goesOn, picture, byInput, fillsContext, ...form }: Form,
 ): SessionClient {
+  const say = (bench: Bench, message: Message, more: { readonly contextTokens?: number } = {}) => {
+    const all = args(message.text);
+    const command = all.filter((arg, at) => at === 0 && !arg.startsWith("-")); // `exec`, `run`
+    const given = [
+      ...command,
+      ...(message.isFirst ? [] : goesOn),
+      ...(message.picture === undefined ? [] : (picture?.(message.picture) ?? [])),
+      ...all.slice(command.length).filter((arg) => byInput !== true || arg !== message.text),
+    ];
+    return launched(bench, client, given, {
+      env,
+      ...(byInput === true ? { stdin: message.text } : {}),
+      ...(message.until === undefined ? {} : { until: message.until }),
+      ...more,
+    });
+  };
   return {
     name: client.title,
     packageName,
     surface,
-    say: (bench, message: Message) => {
-      const all = args(message.text);
-      const command = all.filter((arg, at) => at === 0 && !arg.startsWith("-")); // `exec`, `run`
-      const given = [
-        ...command,
-        ...(message.isFirst ? [] : goesOn),
-        ...(message.picture === undefined ? [] : (picture?.(message.picture) ?? [])),
-        ...all.slice(command.length),
-      ];
-      return launched(bench, client, given, {
-        env,
-        ...(message.until === undefined ? {} : { until: message.until }),
-      });
-    },
+    say,
     rarely: true,
     ...(picture === undefined ? {} : { attaches: true }),
+    ...(fillsContext === true && {
+      compact: (bench, message) =>
+        say(bench, { ...message, text: message.text + filling }, { contextTokens: filledTokens }),
+    }),
     ...form,
   };
 }
