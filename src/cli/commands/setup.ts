@@ -65,7 +65,7 @@ export const setupCommand = defineCommand({
     const place = { ...io, ownFolder: settings.folder };
     const planned = meant.map((client) => ({
       client,
-      notes: client.notes(target),
+      notes: client.notes(target, io.env),
       changes: planChanges(settings.folder, client.name, client.edits?.(target, place) ?? []),
     }));
     const ofProxy = proxyNotes(io.env, target);
