@@ -21,9 +21,13 @@ export function call(tool: string, given: object): string {
 
 const echo = (n: number) => ({ command: `echo millrace-${n}`, description: "Says it" });
 const compaction = { compaction: "by a command of its window", "after it": "by a command of its window" };
+const noJson = "it has no structured output";
+const compacts = "it compacts its history";
+const doesNotRepeat =
+  "it does not repeat a request whose stream broke, and what its user types again is another message";
 const lacks: SessionClient["lacks"] = {
-  JSON: "it has no structured output",
-  "full context": "it compacts its history",
+  JSON: noJson,
+  "full context": compacts,
   ...compaction,
 };
 
@@ -66,7 +70,8 @@ const forms: Readonly<Record<string, Form>> = {
       read: (file) => call("read", { filePath: file }),
       agent: (task) => call("task", { description: "Says it", prompt: task, subagent_type: "general" }),
     },
-    lacks: { JSON: lacks.JSON ?? "", "full context": lacks["full context"] ?? "" },
+    lacks: { JSON: noJson, "full context": compacts },
+    known: { "gateway killed": doesNotRepeat },
     fillsContext: true,
     more: { "first turn": 1, compaction: 1 }, // a title; it goes on by itself after its summary
   },
@@ -98,16 +103,13 @@ const forms: Readonly<Record<string, Form>> = {
       agent: (task) => call("delegate", { instructions: task, extensions: [] }),
     },
     lacks: {
-      JSON: lacks.JSON ?? "",
+      JSON: noJson,
       PDF: "it has no tool that reads files",
       "full context": "it shortens its history",
       ...compaction,
     },
     more: { "first turn": 1, "second turn": 1, tools: 1 }, // its title is made anew for each of the first three messages
-    known: {
-      "gateway killed":
-        "it does not repeat a request whose stream broke, and what its user types again is another message",
-    },
+    known: { "gateway killed": doesNotRepeat },
   },
 };
 

@@ -96,7 +96,7 @@ async function act({ does, onNextDay }: Step, client: SessionClient, bench: Benc
   if (does !== "kill") return client.say(bench, message);
   const seen = bench.recorder.requests.length;
   const saying = client.say(bench, message);
-  const patience = AbortSignal.timeout(60_000);
+  const patience = AbortSignal.timeout(240_000); // some take a minute to start
   await bench.recorder.until((requests) => requests.slice(seen).some(isUnderWay), patience);
   const isThere = (sent: readonly { readonly text: string }[]) => sent.some(({ text }) => text.includes("hold-after"));
   await untilPrompts(bench, isThere, patience);
@@ -109,7 +109,7 @@ async function act({ does, onNextDay }: Step, client: SessionClient, bench: Benc
   const { length } = (await bench.reached()).prompts;
   const again = client.say(bench, message);
   const isNew = (sent: readonly unknown[]) => sent.length > length;
-  await Promise.race([again, untilPrompts(bench, isNew, AbortSignal.timeout(60_000)).catch(() => {})]); // or it joined
+  await Promise.race([again, untilPrompts(bench, isNew, AbortSignal.timeout(240_000)).catch(() => {})]); // or it joined
   await bench.ide.release();
   return again;
 }
