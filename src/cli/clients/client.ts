@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { loopbackExemption } from "../../base/node/loopback.ts";
 import { type Shell, setFromCommand, setVariable } from "../terminal/shell.ts";
 
 /** A model as the gateway lists it. */
@@ -91,6 +92,14 @@ export function shellLines(
 ): readonly string[] {
   const emptied = others.filter((name) => env[name] && set[name] === undefined).map((name) => [name, ""] as const);
   return [...Object.entries(set), ...emptied].map(([name, value]) => `  ${setVariable(name, value, shell)}`);
+}
+
+/** What keeps requests to the gateway from a proxy that a file of the client names: no setting of its own exempts this machine. */
+export function exemptionNotes(file: string, { shell }: Pick<Target, "shell">, env: Machine["env"]): readonly string[] {
+  return [
+    `${file} may name a proxy, which would get the key. These lines in your shell's start-up file prevent that:`,
+    ...shellLines(loopbackExemption(env), [], { env, shell }),
+  ];
 }
 
 /** What `setup` says of the model for small work; nothing where that is the model itself. */

@@ -1,10 +1,17 @@
 import { join } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
-import { loopbackExemption } from "../../base/node/loopback.ts";
 import { setFromCommand, setVariable } from "../terminal/shell.ts";
 import { aider } from "./aider.ts";
 import { claudeCode } from "./claude-code.ts";
-import { type Client, keyVariable, type Machine, shellLines, type Target, xdgConfig } from "./client.ts";
+import {
+  type Client,
+  exemptionNotes,
+  keyVariable,
+  type Machine,
+  shellLines,
+  type Target,
+  xdgConfig,
+} from "./client.ts";
 import { codex } from "./codex.ts";
 import { continueDev } from "./continue.ts";
 import { droid } from "./droid.ts";
@@ -112,8 +119,7 @@ const cline: Client = {
     `  API key    what this prints: ${keyCommand}`,
     `  Model      ${model}`,
     "On the command line: `cline auth` asks for the same. Paste the key there, and do not pass it with `-k`: other users could read it.",
-    "A project's `.env` may name a proxy, which would get the key. These lines in your shell's start-up file prevent that:",
-    ...shellLines(loopbackExemption(env), [], { env, shell }),
+    ...exemptionNotes("A project's `.env`", { shell }, env),
   ],
 };
 
