@@ -62,7 +62,7 @@ export const sdkSessions: readonly SessionClient[] = [
       }),
       sdk(
         { ...title, surface: "messages" },
-        ["ai-sdk-session", `anthropic whole ${major}`, ...(major === "5" ? [jsonCall] : [])],
+        ["ai-sdk-session", `anthropic whole ${major}`, major === "5" ? jsonCall : undefined],
         { rarely: true },
       ),
     ];
