@@ -22,13 +22,13 @@ export function clientList(): string {
 
 /** What `millrace setup generic` prints. */
 export function otherClients(): string {
-  const notes = clients.find(({ name }) => name === "generic")?.notes(target) ?? [];
+  const notes = clients.find(({ name }) => name === "generic")?.notes(target, {}) ?? [];
   return ["```", ...notes, "```"].join("\n");
 }
 
 function lineOf({ name, title, edits, launch, notes }: Client): readonly [name: string, meaning: string] {
   const files = edits?.(target, place).map(({ file }) => `\`${file}\``) ?? [];
-  const [then = ""] = notes(target);
+  const [then = ""] = notes(target, {});
   const written =
     files.length === 0 ? "`setup` prints what to enter." : `\`setup\` writes ${files.join(", ")}. ${asCode(then)}`;
   return [`${title}, \`${name}\``, launch === undefined ? `no \`run\`. ${written}` : written];

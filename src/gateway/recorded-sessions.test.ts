@@ -22,7 +22,7 @@ const apis: readonly Api[] = [
   {
     path: "/v1/chat/completions",
     dialect: openAiChat,
-    leftOut: /^(?:temperature|store|file)$|\.(?:refusal|__copilotMessageSource|strict)$/,
+    leftOut: /^(?:temperature|store|file)$|\.(?:refusal|__copilotMessageSource|strict|cache_control)$/,
   },
   {
     path: "/v1/responses",
@@ -34,7 +34,7 @@ const apis: readonly Api[] = [
     path: "/v1/messages",
     dialect: anthropicMessages,
     leftOut:
-      /^(?:metadata|context_management|thinking\.display|document)$|\.(?:cache_control|citations|defer_loading|caller)$/,
+      /^(?:metadata|context_management|thinking\.display|document)$|\.(?:cache_control|citations|defer_loading|caller|eager_input_streaming)$/,
   },
   { path: "/api/chat", dialect: ollama, leftOut: /^$/ },
 ];

@@ -32,17 +32,19 @@ async function installNewest(pinned: string): Promise<string> {
   if (existsSync(done)) return folder;
   mkdirSync(folder, { recursive: true });
   for (const file of ["package.json", "package-lock.json"]) copyFileSync(join(pinned, file), join(folder, file));
-  const { dependencies } = JSON.parse(readFileSync(join(here, "package.json"), "utf8")) as {
-    readonly dependencies: Readonly<Record<string, string>>; // a file of ours
-  };
-  const newest = Object.entries(dependencies).map(([name, pinned]) => newestOf(name, pinned));
+  const { dependencies = {}, optionalDependencies = {} } = readManifest(join(here, "package.json"));
+  const all = Object.entries({ ...dependencies, ...optionalDependencies });
+  const newest = all.map(([name, version]) => newestOf(name, version));
+  const stays = (release: string) => process.stderr.write(`${release} cannot be installed; the pinned one stays.\n`);
   await ran("npm", [...install, ...newest], folder).catch(async () => {
     await ran("npm", install, folder);
-    for (const release of newest)
-      await ran("npm", [...install, release], folder).catch(() =>
-        process.stderr.write(`${release} cannot be installed; the pinned one stays.\n`),
-      );
+    for (const release of newest) await ran("npm", [...install, release], folder).catch(() => stays(release));
   });
+  for (const [name, version] of all) {
+    if (hasPrograms(name, folder, pinned)) continue;
+    stays(newestOf(name, version));
+    await ran("npm", [...install, `${name}@${version}`], folder);
+  }
   await finish(folder);
   writeFileSync(done, "");
   return folder;
@@ -54,6 +56,13 @@ function newestOf(name: string, pinned: string): string {
   return `${name}@${real === undefined ? "latest" : `npm:${real}@${major}`}`;
 }
 
+/** Whether a release brought the programs for this system that its pinned one has: npm installs it without them, where its makers published them later. */
+function hasPrograms(name: string, folder: string, pinned: string): boolean {
+  const { optionalDependencies = {} } = readManifest(join(pinned, "node_modules", name, "package.json"));
+  const isIn = (place: string) => (program: string) => existsSync(join(place, "node_modules", program));
+  return Object.keys(optionalDependencies).filter(isIn(pinned)).every(isIn(folder));
+}
+
 /** The folder with the packages of a manifest, installed once for each state of it. */
 export async function installPackages(manifest: string): Promise<string> {
   const digest = createHash("sha256").update(readFileSync(manifest)).digest("hex").slice(0, 12);
@@ -61,7 +70,7 @@ export async function installPackages(manifest: string): Promise<string> {
   const folder = join(cache, digest);
   const done = join(folder, "installed");
   if (!existsSync(done)) {
-    process.stderr.write(`Installing ${readName(manifest)} into ${folder} (about a minute, once) …\n`);
+    process.stderr.write(`Installing ${readManifest(manifest).name} into ${folder} (about a minute, once) …\n`);
     mkdirSync(folder, { recursive: true });
     copyFileSync(manifest, join(folder, "package.json"));
     await ran("npm", install, folder);
@@ -81,16 +90,18 @@ async function finish(folder: string): Promise<void> {
   if (existsSync(goose) && !existsSync(join(programs, "goose"))) symlinkSync(goose, join(programs, "goose"));
 }
 
-function readName(manifest: string): string {
-  return (JSON.parse(readFileSync(manifest, "utf8")) as { readonly name: string }).name; // a file of ours
-}
-
 /** The version of an installed client. */
 export function versionOf(folder: string, name: string): string {
-  const { version } = JSON.parse(readFileSync(join(folder, "node_modules", name, "package.json"), "utf8")) as {
+  return readManifest(join(folder, "node_modules", name, "package.json")).version;
+}
+
+function readManifest(file: string) {
+  return JSON.parse(readFileSync(file, "utf8")) as {
+    readonly name: string;
     readonly version: string;
-  };
-  return version;
+    readonly dependencies?: Readonly<Record<string, string>>;
+    readonly optionalDependencies?: Readonly<Record<string, string>>;
+  }; // ours, or one that npm has read
 }
 
 async function ran(command: string, args: readonly string[], cwd: string): Promise<void> {

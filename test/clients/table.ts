@@ -52,8 +52,9 @@ export function hostTable(driven: readonly Travelled[], date: string, earlier: s
     const old = before.find(([name]) => name === title);
     const mine = own.filter(({ journey }) => journey.client === title);
     const cells = hostColumns.map((column, at) => {
-      const found = mine.find(({ journey }) => journey.column === column);
-      return found === undefined ? (old?.[at + 2] ?? "–") : found.failure === undefined ? "yes" : "**no**";
+      const cells = mine.filter(({ journey }) => journey.column === column);
+      if (cells.length === 0) return old?.[at + 2] ?? "–";
+      return cells.every(({ failure }) => failure === undefined) ? "yes" : "**no**";
     });
     return [title, mine[0]?.version ?? old?.[1] ?? "", ...cells, mine.length > 0 ? date : (old?.at(-1) ?? "")];
   });

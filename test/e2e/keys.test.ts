@@ -153,7 +153,16 @@ describe("keys for others, with real processes", { timeout: patienceMs }, () => 
       millrace(["keys", "--value", "--for-claude-code", url], { home, env });
     expect((await printed({ ANTHROPIC_BASE_URL: served.url })).stdout.trim()).toBe(served.key);
     expect((await printed({ CLAUDE_CODE_USE_VERTEX: "0" })).stdout.trim()).toBe(served.key);
-    for (const env of [{ ANTHROPIC_BASE_URL: "https://other.example" }, { CLAUDE_CODE_USE_BEDROCK: "1" }]) {
+    expect((await printed({ HTTPS_PROXY: "http://proxy", NO_PROXY: "corp, 127.0.0.1" })).stdout.trim()).toBe(
+      served.key,
+    );
+    for (const env of [
+      { ANTHROPIC_BASE_URL: "https://other.example" },
+      { CLAUDE_CODE_USE_BEDROCK: "1" },
+      { ANTHROPIC_UNIX_SOCKET: "/tmp/other" },
+      { https_proxy: "http://proxy" },
+      { HTTP_PROXY: "http://proxy", NO_PROXY: "127.0.0.1", no_proxy: "corp" },
+    ]) {
       const { code, stdout, stderr } = await printed(env);
       expect([code, stdout]).toEqual([64, ""]);
       expect(stderr).toContain(`${Object.keys(env)[0]} leads it to another server`);
@@ -161,11 +170,16 @@ describe("keys for others, with real processes", { timeout: patienceMs }, () => 
     const project = join(home, "project");
     mkdirSync(join(project, ".claude"), { recursive: true });
     mkdirSync(join(project, "below"));
-    const settings = (url: string) => ({ env: { ANTHROPIC_BASE_URL: url } });
-    writeFileSync(join(project, ".claude", "settings.json"), JSON.stringify(settings("https://other.example")));
-    const at = { env: {}, folder: join(project, "below") };
-    expect(claudeElsewhere(served.url, at)).toBe(join(project, ".claude", "settings.json"));
-    writeFileSync(join(project, ".claude", "settings.json"), JSON.stringify(settings(served.url)));
-    expect(claudeElsewhere(served.url, at)).toBeUndefined();
+    const file = join(project, ".claude", "settings.json");
+    const found = (own: object, env: Readonly<Record<string, string>> = {}) => {
+      writeFileSync(file, JSON.stringify({ env: own }));
+      return claudeElsewhere(served.url, { env, homeFolder: home, folder: join(project, "below") });
+    };
+    expect(found({ ANTHROPIC_BASE_URL: "https://other.example" })).toBe(file);
+    expect(found({ ANTHROPIC_BASE_URL: served.url })).toBeUndefined();
+    expect(found({ HTTP_PROXY: "http://proxy" })).toBe(file);
+    expect(found({ HTTP_PROXY: "http://proxy", NO_PROXY: "127.0.0.1" })).toBeUndefined();
+    expect(found({ HTTP_PROXY: "http://proxy" }, { NO_PROXY: "*" })).toBeUndefined();
+    expect(found({ NO_PROXY: "corp" }, { HTTP_PROXY: "http://proxy", NO_PROXY: "127.0.0.1" })).toBe(file);
   });
 });

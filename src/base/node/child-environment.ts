@@ -1,4 +1,4 @@
-import { loopbackExemption } from "./loopback.ts";
+import { isProxy, loopbackExemption } from "./loopback.ts";
 
 /**
  * `own`: what the user could start in this shell, such as a client or a browser: everything is passed on. `agent` and `tool` (a program of
@@ -26,7 +26,6 @@ const network = [
   ..."HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY NODE_USE_ENV_PROXY".split(" "),
   ..."NODE_EXTRA_CA_CERTS NODE_USE_SYSTEM_CA SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE".split(" "),
 ];
-const proxies = /^(?:HTTPS?|ALL)_PROXY$/i;
 
 /** Where Millrace's own files are. */
 const ofMillrace = ["MILLRACE_HOME", "MILLRACE_KEY_FILE", "MILLRACE_LOG_KEY_FILE"];
@@ -64,8 +63,7 @@ export function childEnvironment(
     if (kind === "own" || asked.has(spelled(name)) || isListed(listed[kind], name, spelled(name))) chosen[name] = value;
   }
   for (const [name, value] of Object.entries(set)) if (value !== undefined) chosen[name] = value;
-  const hasProxy = Object.entries(chosen).some(([name, value]) => proxies.test(name) && value !== "");
-  if (kind !== "own" && !hasProxy) return chosen;
+  if (kind !== "own" && !Object.entries(chosen).some(isProxy)) return chosen;
   const exempt = loopbackExemption(chosen);
   for (const name of Object.keys(chosen)) if (name.toUpperCase() === "NO_PROXY") delete chosen[name];
   return { ...chosen, ...exempt };

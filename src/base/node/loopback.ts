@@ -9,6 +9,21 @@ export const loopbackNames: readonly string[] = ["127.0.0.1", "localhost", "::1"
 /** The same as hosts of an address. */
 export const loopbackHosts = loopbackNames.map((name) => (name.includes(":") ? `[${name}]` : name));
 
+/** Whether a variable names a proxy. */
+export function isProxy([name, value]: readonly [string, unknown]): boolean {
+  return /^(?:https?|all)_proxy$/i.test(name) && value !== undefined && value !== "";
+}
+
+/** Whether a program with these variables asks this host without its proxy, whichever of `NO_PROXY` and `no_proxy` it reads. */
+export function isExempt({ hostname }: URL, env: Readonly<Record<string, unknown>>): boolean {
+  const lists = [env["NO_PROXY"], env["no_proxy"]].filter((list) => list !== undefined && list !== "");
+  const names = (list: unknown) => String(list).split(/[\s,]+/);
+  return (
+    lists.length > 0 &&
+    lists.every((list) => names(list).some((name) => name === "*" || `[${name}]` === hostname || name === hostname))
+  );
+}
+
 /**
  * `NO_PROXY` and `no_proxy` of a program that asks a server of this machine: the entries that are there, and the names of this machine.
  * Both get all entries, because programs differ in which one they read.

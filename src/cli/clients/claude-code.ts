@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse } from "jsonc-parser";
 import { isObject } from "../../base/json.ts";
-import { loopbackExemption } from "../../base/node/loopback.ts";
+import { isExempt, isProxy, loopbackExemption } from "../../base/node/loopback.ts";
 import { type Client, type Machine, smallNote, type Target } from "./client.ts";
 import { type ManagedPaths, refuseManaged } from "./managed.ts";
 
@@ -62,7 +62,7 @@ export const claudeCode: Client = {
   ],
   notes: (target) => [
     "Every session of Claude Code now uses the gateway. `millrace setup claude-code --undo` restores the earlier settings.",
-    "A project whose own .claude/settings.json names another host still goes there, without the key; `millrace run claude-code` does not.",
+    "A project whose own .claude/settings.json names another host or a proxy gets no key; `millrace run claude-code` asks the gateway there, too.",
     ...smallNote(target),
   ],
   launch(target, key, machine) {
@@ -96,27 +96,35 @@ export function vendorSpelling(model: string): string {
 }
 
 /**
- * What leads Claude Code, started in this folder, to another server than `url`: a variable, or a project's settings file. It asks for the
- * key before it applies the project's settings, so those are read here. Undefined: nothing.
+ * What leads Claude Code, started in this folder, to another server than `url`, or there through a proxy: a variable, or a project's settings
+ * file. It asks for the key before it applies the project's settings, so those are read here. Undefined: nothing.
  */
 export function claudeElsewhere(
   url: string,
-  { env, folder }: { readonly env: Machine["env"]; readonly folder: string },
+  { folder, ...machine }: Pick<Machine, "env" | "homeFolder"> & { readonly folder: string },
 ): string | undefined {
-  const leads = (variables: Readonly<Record<string, unknown>>) =>
-    Object.entries(variables).find(
-      ([name, value]) =>
-        (name === "ANTHROPIC_BASE_URL" && value !== undefined && value !== url) ||
-        (/^CLAUDE_CODE_(?:USE_[A-Z_]+|API_BASE_URL)$/.test(name) && value && value !== "0"),
-    )?.[0];
-  const own = leads(env);
+  const env = { ...machine.env, ...envIn(settingsFile(machine)) };
+  const own = leadsElsewhere(url, env);
   if (own !== undefined) return own;
-  const parent = dirname(folder);
-  for (const name of ["settings.local.json", "settings.json"]) {
-    const file = join(folder, ".claude", name);
-    if (leads(envIn(file)) !== undefined) return file;
+  for (let at = folder; ; at = dirname(at)) {
+    let whole: Readonly<Record<string, unknown>> = env;
+    for (const name of ["settings.json", "settings.local.json"]) {
+      const file = join(at, ".claude", name);
+      whole = { ...whole, ...envIn(file) };
+      if (leadsElsewhere(url, whole) !== undefined) return file;
+    }
+    if (dirname(at) === at) return undefined;
   }
-  return parent === folder ? undefined : claudeElsewhere(url, { env: {}, folder: parent });
+}
+
+/** The variable that does. */
+function leadsElsewhere(url: string, env: Readonly<Record<string, unknown>>): string | undefined {
+  return Object.entries(env).find(
+    ([name, value]) =>
+      (name === "ANTHROPIC_BASE_URL" && value !== undefined && value !== url) ||
+      (/^(?:CLAUDE_CODE_(?:USE_[A-Z_]+|API_BASE_URL)|ANTHROPIC_UNIX_SOCKET)$/.test(name) && value && value !== "0") ||
+      (isProxy([name, value]) && !isExempt(new URL(url), env)),
+  )?.[0];
 }
 
 /** The variables that a settings file sets. */
@@ -131,11 +139,10 @@ function ownExemption(machine: Machine): Readonly<Record<string, string>> {
   const own = Object.entries(envIn(settingsFile(machine))).filter(
     (entry): entry is [string, string] => typeof entry[1] === "string",
   );
-  const namesProxy = own.some(([name, value]) => /^(?:https?|all)_proxy$/i.test(name) && value !== "");
-  return namesProxy ? loopbackExemption({ ...machine.env, ...Object.fromEntries(own) }) : {};
+  return own.some(isProxy) ? loopbackExemption({ ...machine.env, ...Object.fromEntries(own) }) : {};
 }
 
-function settingsFile({ homeFolder, env }: Machine): string {
+function settingsFile({ homeFolder, env }: Pick<Machine, "homeFolder" | "env">): string {
   return join(env["CLAUDE_CONFIG_DIR"] || join(homeFolder, ".claude"), "settings.json");
 }
 

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { type Shell, setFromCommand } from "../terminal/shell.ts";
+import { loopbackExemption } from "../../base/node/loopback.ts";
+import { type Shell, setFromCommand, setVariable } from "../terminal/shell.ts";
 
 /** A model as the gateway lists it. */
 export interface ListedModel {
@@ -64,8 +65,8 @@ export interface Client {
   readonly folder?: (machine: Machine) => string;
   /** The lasting changes that point the client at the gateway; undefined if the user must type them. */
   readonly edits?: (target: Target, machine: Machine) => readonly FileEdit[];
-  /** Notes for the user after the changes; for a client without changes, the whole instructions. */
-  readonly notes: (target: Target) => readonly string[];
+  /** Notes for the user after the changes; for a client without changes, the whole instructions, in a shell that has the variables `env`. */
+  readonly notes: (target: Target, env: Machine["env"]) => readonly string[];
   /**
    * How it is started; `key` goes into the environment of that one process. Undefined for programs with windows. Throws `invalid_request`
    * where a configuration that no argument overrides would lead it elsewhere.
@@ -81,6 +82,24 @@ export const keyVariable = "MILLRACE_API_KEY";
 /** The shell line that sets the variable in which the client looks for the key. */
 export function exportKey({ keyWords, shell }: Target, variable = keyVariable): string {
   return setFromCommand(variable, keyWords, shell);
+}
+
+/** Lines for a shell's start-up file that set these variables, and empty those of `others` that the shell has: they would win. */
+export function shellLines(
+  set: Readonly<Record<string, string>>,
+  others: readonly string[],
+  { env, shell }: Pick<Machine, "env"> & Pick<Target, "shell">,
+): readonly string[] {
+  const emptied = others.filter((name) => env[name] && set[name] === undefined).map((name) => [name, ""] as const);
+  return [...Object.entries(set), ...emptied].map(([name, value]) => `  ${setVariable(name, value, shell)}`);
+}
+
+/** What keeps requests to the gateway from a proxy that a file of the client names: no setting of its own exempts this machine. */
+export function exemptionNotes(file: string, { shell }: Pick<Target, "shell">, env: Machine["env"]): readonly string[] {
+  return [
+    `${file} may name a proxy, which would get the key. These lines in your shell's start-up file prevent that:`,
+    ...shellLines(loopbackExemption(env), [], { env, shell }),
+  ];
 }
 
 /** What `setup` says of the model for small work; nothing where that is the model itself. */

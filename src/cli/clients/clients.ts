@@ -3,7 +3,15 @@ import { MillraceError } from "../../base/errors.ts";
 import { setFromCommand, setVariable } from "../terminal/shell.ts";
 import { aider } from "./aider.ts";
 import { claudeCode } from "./claude-code.ts";
-import { type Client, keyVariable, type Target, xdgConfig } from "./client.ts";
+import {
+  type Client,
+  exemptionNotes,
+  keyVariable,
+  type Machine,
+  shellLines,
+  type Target,
+  xdgConfig,
+} from "./client.ts";
 import { codex } from "./codex.ts";
 import { continueDev } from "./continue.ts";
 import { droid } from "./droid.ts";
@@ -23,22 +31,25 @@ export const copilot: Client = {
   title: "Copilot CLI",
   programs: ["copilot"],
   install: "npm install --global @github/copilot",
-  notes: (target) => [
+  notes: (target, env) => [
     "Copilot CLI reads a provider from its environment only. Put these lines into your shell's start-up file:",
-    ...Object.entries({ ...provider(target), COPILOT_PROVIDER_API_KEY_COMMAND: target.keyCommand }).map(
-      ([name, value]) => `  ${setVariable(name, value, target.shell)}`,
-    ),
+    ...shellLines({ ...provider(target), COPILOT_PROVIDER_API_KEY_COMMAND: target.keyCommand }, ofProvider(env), {
+      env,
+      shell: target.shell,
+    }),
   ],
   launch: (target, key, { env }) => ({
     env: {
-      ...Object.fromEntries(
-        Object.keys(env).flatMap((name) => (name.startsWith("COPILOT_PROVIDER_") ? [[name, undefined]] : [])),
-      ),
+      ...Object.fromEntries(ofProvider(env).map((name) => [name, undefined])),
       ...provider(target),
       COPILOT_PROVIDER_API_KEY: key,
     },
   }),
 };
+
+function ofProvider(env: Machine["env"]): readonly string[] {
+  return Object.keys(env).filter((name) => name.startsWith("COPILOT_PROVIDER_"));
+}
 
 /** It counts the prompt and the answer apart; the list says how long both are together. */
 function provider({ url, model, models }: Target): Record<string, string> {
@@ -102,12 +113,13 @@ const cline: Client = {
   title: "Cline",
   programs: ["cline"],
   install: "npm install --global cline",
-  notes: ({ url, model, keyCommand }) => [
+  notes: ({ url, model, keyCommand, shell }, env) => [
     "In Cline's settings choose the API provider `OpenAI Compatible`, then type:",
     `  Base URL   ${url}/v1`,
     `  API key    what this prints: ${keyCommand}`,
     `  Model      ${model}`,
     "On the command line: `cline auth` asks for the same. Paste the key there, and do not pass it with `-k`: other users could read it.",
+    ...exemptionNotes("A project's `.env`", { shell }, env),
   ],
 };
 

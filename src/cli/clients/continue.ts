@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { loopbackNames } from "../../base/node/loopback.ts";
 import { addToFile } from "../terminal/shell.ts";
 import { type Client, keyVariable, type ListedModel, told } from "./client.ts";
 
@@ -29,6 +30,7 @@ export const continueDev: Client = {
             apiKey: `\${{ secrets.${keyVariable} }}`,
             roles: ["chat", "edit", "apply"],
             capabilities: ["tool_use", "image_input"],
+            requestOptions: { noProxy: loopbackNames }, // it reads a proxy from a project's `.env`, too
             ...limitsOf(models.find(({ id }) => id === model)),
           },
         },

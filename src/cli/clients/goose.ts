@@ -1,5 +1,4 @@
-import { setVariable } from "../terminal/shell.ts";
-import { type Client, exportKey, type Target } from "./client.ts";
+import { type Client, exportKey, shellLines, type Target } from "./client.ts";
 
 /** goose: its variables win over its configuration, also for sub-agents. Source: goose 1.52.0, run. */
 export const goose: Client = {
@@ -7,21 +6,22 @@ export const goose: Client = {
   title: "goose",
   programs: ["goose"],
   refused: /^--provider(?:=|$)/,
-  notes: (target) => [
+  notes: (target, env) => [
     "goose reads its provider from the environment. Put these lines into your shell's start-up file:",
-    ...Object.entries(provider(target)).map(([name, value]) => `  ${setVariable(name, value, target.shell)}`),
+    ...shellLines(provider(target), ofAnother, { env, shell: target.shell }),
     `  ${exportKey(target, "OPENAI_API_KEY")}`,
   ],
   launch: (target, key) => ({
     env: {
-      OPENAI_CUSTOM_HEADERS: undefined,
-      OPENAI_ORGANIZATION: undefined,
-      OPENAI_PROJECT: undefined,
+      ...Object.fromEntries(ofAnother.map((name) => [name, undefined])),
       ...provider(target),
       OPENAI_API_KEY: key,
     },
   }),
 };
+
+/** Variables of another account of this provider. */
+const ofAnother = ["OPENAI_CUSTOM_HEADERS", "OPENAI_ORGANIZATION", "OPENAI_PROJECT"];
 
 function provider({ url, model, models }: Target): Record<string, string> {
   const { contextTokens } = models.find(({ id }) => id === model) ?? {};

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Client, keyVariable, type Target } from "./client.ts";
+import { type Client, exemptionNotes, keyVariable, type Target } from "./client.ts";
 
 /** pi: a provider in its list of models, whose key is the output of a command. Source: the page on models in the package of pi 0.86.1. */
 export const pi: Client = {
@@ -26,7 +26,10 @@ export const pi: Client = {
       },
     ];
   },
-  notes: () => ["All of these models are in pi's list under `/model`."],
+  notes: (target, env) => [
+    "All of these models are in pi's list under `/model`.",
+    ...exemptionNotes("A settings file of pi", target, env),
+  ],
   launch: (target, key, { ownFolder }) => {
     const extension = join(ownFolder, "run", "pi.js");
     const registered = JSON.stringify(provider(target, `$${keyVariable}`), null, 2);

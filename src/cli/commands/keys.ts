@@ -145,7 +145,7 @@ export const keysCommand = defineCommand({
   ],
   async run({ options }, context) {
     const { io, out, settings } = context;
-    if (options.forClaudeCode !== undefined) refuseElsewhere(options.forClaudeCode, io.env);
+    if (options.forClaudeCode !== undefined) refuseElsewhere(options.forClaudeCode, io);
     const key = options.new ? replaceKey(settings.keyFile) : readOrMakeKey(settings.keyFile);
     if (options.new) out.note("The old key no longer works. `millrace setup <client>` gives the new one to a client.");
     if (options.value && !options.json) return out.line(key.reveal());
@@ -156,11 +156,11 @@ export const keysCommand = defineCommand({
 });
 
 /** Throws `invalid_request` where Claude Code would send the key to another server than `url`. */
-function refuseElsewhere(url: string, env: Readonly<Record<string, string | undefined>>): void {
-  const found = claudeElsewhere(url, { env, folder: process.cwd() });
+function refuseElsewhere(url: string, io: CommandContext["io"]): void {
+  const found = claudeElsewhere(url, { ...io, folder: process.cwd() });
   if (found === undefined) return;
   throw new MillraceError("invalid_request", `Claude Code gets no key here: ${found} leads it to another server.`, {
-    hint: "`millrace run claude-code` always asks this gateway, also in this project.",
+    hint: "`millrace run claude-code` always asks this gateway, also in this project. Beside a proxy, `NO_PROXY` must name 127.0.0.1.",
   });
 }
 

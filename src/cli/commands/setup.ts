@@ -1,10 +1,11 @@
 import { structuredPatch } from "diff";
 import { isWithoutIde, MillraceError } from "../../base/errors.ts";
-import { loopbackExemption } from "../../base/node/loopback.ts";
+import { isProxy, loopbackExemption } from "../../base/node/loopback.ts";
 import { applyChanges, isSetUp, type PlannedChange, planChanges, planUndo, undoChanges } from "../clients/applied.ts";
 import type { Client, Target } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
 import { isInstalled, keyWay, pickClients } from "../clients/installed.ts";
+import { openCode } from "../clients/opencode.ts";
 import { readTarget, targetWithoutModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { withGateway } from "../compose/use-gateway.ts";
@@ -65,11 +66,11 @@ export const setupCommand = defineCommand({
     const place = { ...io, ownFolder: settings.folder };
     const planned = meant.map((client) => ({
       client,
-      notes: client.notes(target),
+      notes: client.notes(target, io.env),
       changes: planChanges(settings.folder, client.name, client.edits?.(target, place) ?? []),
     }));
-    const ofProxy = proxyNotes(io.env, target);
-    const notes = [...planned.flatMap((each) => each.notes), ...ofProxy];
+    const ofAll = [...gatewayNotes(meant), ...proxyNotes(io.env, target)];
+    const notes = [...planned.flatMap((each) => each.notes), ...ofAll];
     if (planned.every(({ client }) => client.edits === undefined)) {
       if (options.json) out.json({ data: [], notes });
       else for (const note of notes) out.line(note); // commands to copy: they are not broken
@@ -83,14 +84,22 @@ export const setupCommand = defineCommand({
       out.note(client.edits === undefined ? `${client.title}:` : `${client.title} is set up${already}.`);
       for (const note of own) out.talk(`${note}\n`); // commands to copy: they are not broken
     }
-    for (const note of ofProxy) out.talk(`${note}\n`);
+    for (const note of ofAll) out.talk(`${note}\n`);
     return exitCodes.ok;
   },
 });
 
+/** How the gateway comes to run, which a client but OpenCode's plugin does not start. */
+function gatewayNotes(meant: readonly Client[]): readonly string[] {
+  if (meant.every(({ name }) => name === openCode.name)) return [];
+  return [
+    "The gateway must run while you use it: `millrace serve --background` starts it, `millrace service install` also at each login.",
+  ];
+}
+
 /** What to type where this shell names a proxy that clients would use for this machine, too; nothing otherwise. */
 function proxyNotes(env: CommandContext["io"]["env"], { shell }: Pick<Target, "shell">): readonly string[] {
-  if (!Object.entries(env).some(([name, value]) => /^(?:https?|all)_proxy$/i.test(name) && value)) return [];
+  if (!Object.entries(env).some(isProxy)) return [];
   const exempt = loopbackExemption(env);
   const lacking = (["NO_PROXY", "no_proxy"] as const).filter((name) => env[name] !== exempt[name]);
   const named = lacking.filter((name) => name === "NO_PROXY" || env[name] !== undefined);

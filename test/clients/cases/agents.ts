@@ -29,6 +29,14 @@ export interface Agent {
   readonly argsForErrors?: readonly string[];
 }
 
+export const quietKilo = {
+  KILO_DISABLE_AUTOUPDATE: "1",
+  KILO_DISABLE_MODELS_FETCH: "1",
+  KILO_DISABLE_LSP_DOWNLOAD: "1",
+  KILO_DISABLE_CODEBASE_INDEXING: "1",
+  KILO_TELEMETRY_LEVEL: "off",
+};
+
 const silentDroid =
   'stops, and shows "Exec failed" in place of the message, as after each failure; [see below](#droid)';
 
@@ -57,12 +65,7 @@ export const agents: readonly Agent[] = [
     client: kilo,
     packageName: "@kilocode/cli",
     args: (prompt) => ["run", prompt, "--auto"],
-    env: {
-      KILO_DISABLE_AUTOUPDATE: "1",
-      KILO_DISABLE_MODELS_FETCH: "1",
-      KILO_DISABLE_LSP_DOWNLOAD: "1",
-      KILO_TELEMETRY_LEVEL: "off",
-    },
+    env: quietKilo,
     promptsEach: 2, // a title
     slow: true,
   },

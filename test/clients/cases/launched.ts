@@ -12,10 +12,18 @@ export async function launched(
     readonly env?: Readonly<Record<string, string>>;
     readonly stdin?: string;
     readonly until?: Promise<unknown>;
+    /** What its model is said to take, in place of the bench's. */
+    readonly contextTokens?: number;
   } = {},
 ): Promise<Ran> {
   if (client.launch === undefined) throw new Error(`${client.name} cannot be launched`);
-  const { args: before = [], env, files = [] } = client.launch(bench.target, bench.key, bench.place);
+  const { models, ...rest } = bench.target;
+  const { contextTokens } = more;
+  const target = {
+    ...rest,
+    models: contextTokens === undefined ? models : models.map((model) => ({ ...model, contextTokens })),
+  };
+  const { args: before = [], env, files = [] } = client.launch(target, bench.key, bench.place);
   for (const { file, text } of files) {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);

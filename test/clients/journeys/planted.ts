@@ -1,14 +1,14 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { bundleFolder } from "../../support/gateway-process.ts";
 import type { Bench, Ran } from "../bench.ts";
 import { openForeignHost } from "./foreign-host.ts";
 import { expect, hostColumns, type Journey } from "./journey.ts";
-import { type Planting, plantings } from "./plantings.ts";
+import { type Planting, plantings, proxiesAt, proxyLines } from "./plantings.ts";
 import { answered } from "./setup.ts";
 
-/** Where another host is named. */
-const places = ["user", "project", "environment", "proxy"] as const;
+/** Where another host is named. `project's proxy`: the project's files name a proxy and nothing else. */
+const places = ["user", "project", "project's proxy", "environment", "proxy"] as const;
 type Place = (typeof places)[number];
 type Way = "run" | "setup";
 
@@ -19,9 +19,14 @@ type Way = "run" | "setup";
  */
 export function plantedJourneys(which: "each" | "together" | "some"): readonly Journey[] {
   const alone = which === "each" ? places.map((place) => [place]) : [];
+  const ofProject: readonly (readonly Place[])[] = [["project", "project's proxy"], ["project's proxy"]];
   const cells: Readonly<Record<Way, readonly (readonly Place[])[]>> = {
     run: [places, ...alone],
-    setup: [places.filter((place) => place !== "project"), ...(which === "each" ? alone : [["project"] as const])],
+    setup: [
+      places.filter((place) => !place.startsWith("project")),
+      ...ofProject,
+      ...(which === "each" ? [...alone, ["project", "proxy"] as const] : []),
+    ],
   };
   return plantings.flatMap((planting, at) => {
     const ways = (["run", "setup"] as const).filter((way) => planting[way] !== undefined);
@@ -32,13 +37,13 @@ export function plantedJourneys(which: "each" | "together" | "some"): readonly J
 
 function journeyOf(planting: Planting, way: Way, cell: readonly Place[]): Journey {
   const { name, title, packageName } = planting;
-  const keyAlone = way === "setup" && cell.includes("project");
+  const keyAlone = way === "setup" && cell.some(isOfProject);
   const promise = keyAlone ? "nobody else gets the key" : "the gateway alone is asked";
   return {
     client: title,
     packageName,
     sentence: `\`millrace ${way} ${name}\`: ${promise}, though another host is named by ${cell.join(", ")}`,
-    ...(keyAlone ? { column: hostColumns[2] } : cell.length > 1 ? { column: hostColumns[way === "run" ? 0 : 1] } : {}),
+    column: hostColumns[keyAlone ? 2 : way === "run" ? 0 : 1],
     async run(bench) {
       const host = await openForeignHost();
       try {
@@ -46,9 +51,11 @@ function journeyOf(planting: Planting, way: Way, cell: readonly Place[]): Journe
         const { seen } = host;
         const shown = `${seen.join("\n").slice(0, 1_500)}\n--- ${ran.stdout.slice(-800)}\n--- ${ran.stderr.slice(-800)}`;
         expect(!seen.some((line) => line.includes(bench.key)), "the other host got the key", shown);
+        const isTunnel = (line: string) => /^CONNECT (?:127\.0\.0\.1|localhost)/.test(line); // in which the key is readable
+        expect(!seen.some(isTunnel), "the proxy was asked for a tunnel to the gateway", shown);
         if (keyAlone) return;
         // a vendor's host that is asked through the proxy is none of ours
-        const wrong = seen.filter((line) => !line.startsWith("CONNECT") || /127\.0\.0\.1|localhost/.test(line));
+        const wrong = seen.filter((line) => !line.startsWith("CONNECT"));
         expect(wrong.length === 0, "the other host was asked", shown);
         answered(ran);
       } finally {
@@ -65,16 +72,16 @@ async function asked(
   way: Way,
   { cell, host }: { readonly cell: readonly Place[]; readonly host: string },
 ): Promise<Ran> {
-  const { name, program, prepare, quiet, run = [], setup } = planting;
+  const { name, program, prepare, quiet, run = [], setup, enter } = planting;
   const has = (place: Place) => cell.includes(place);
   prepare?.(bench);
   if (has("user")) plant(bench, planting.user(host, bench));
   if (has("project")) plant(bench, planting.project(host, bench));
-  const proxies = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+  if (has("project's proxy")) plant(bench, { ".env": proxyLines(host), ...planting.projectProxy?.(host) });
   const env = {
     ...quiet,
     ...(has("environment") ? planting.env(host) : {}),
-    ...(has("proxy") ? { ...Object.fromEntries(proxies.map((each) => [each, host])), NODE_USE_ENV_PROXY: "1" } : {}),
+    ...(has("proxy") ? { ...proxiesAt(host), NODE_USE_ENV_PROXY: "1" } : {}),
     PATH: [millraceFolder(bench), dirname(bench.bin("x")), dirname(process.execPath), process.env["PATH"]].join(
       delimiter,
     ),
@@ -84,20 +91,38 @@ async function asked(
   if (way === "run") return bench.run("millrace", ["run", name, "--", ...run], { env });
   const done = await bench.run("millrace", ["setup", name, "--yes"], { env });
   expect(done.code === 0, "setup failed", done.stderr);
-  const { args, env: own } = setup?.(bench) ?? { args: [] };
-  const exempt = Object.fromEntries(
-    [...done.stderr.matchAll(/export (NO_PROXY)='(.*)'/gi)].map(([, as = "", value]) => [as, value]),
-  );
-  const patienceMs = has("project") ? 60_000 : bench.patienceMs; // a client may ask the project's host again and again
-  return bench.run(program, args, { env: { ...env, ...own, ...exempt }, patienceMs });
+  // what its user types then, in the shell that the client is started from
+  const printed = done.stdout + done.stderr;
+  const lines = printed.match(/export \w+=(?:'[^']*'|"[^"]*")|echo "\w+=[^"]*" >> \S+/g) ?? [];
+  const script = [...lines, ...(enter?.(printed) ?? []), 'exec "$@"'].join("\n");
+  const patienceMs = cell.some(isOfProject) ? 60_000 : bench.patienceMs; // a client may ask the project's host again and again
+  return bench.run("sh", ["-c", script, "sh", program, ...setup(bench)], { env, patienceMs });
 }
 
+function isOfProject(place: Place): boolean {
+  return place.startsWith("project");
+}
+
+/** Writes the files. What a file already has stays. */
 function plant({ home, work }: Bench, files: Readonly<Record<string, unknown>>): void {
   for (const [path, content] of Object.entries(files)) {
     const file = path.startsWith("~/") ? join(home, path.slice(2)) : join(work, path);
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
+    const before = existsSync(file) ? readFileSync(file, "utf8") : "";
+    const text = typeof content === "string" ? before + content : JSON.stringify(merged(before, content));
+    writeFileSync(file, text);
   }
+}
+
+function merged(before: string, content: unknown): unknown {
+  if (before === "") return content;
+  const own = JSON.parse(before) as Readonly<Record<string, object>>; // it was written here
+  return Object.fromEntries(
+    Object.entries({ ...own, ...(content as object) }).map(([name, value]: [string, unknown]) => [
+      name,
+      typeof value === "object" ? { ...own[name], ...value } : value,
+    ]),
+  );
 }
 
 /** A folder with the command `millrace`, of the sources as they are. */

@@ -1,6 +1,7 @@
+import type { Bench } from "../bench.ts";
 import { type Agent, agents } from "../cases/agents.ts";
 import { launched } from "../cases/launched.ts";
-import { stepNames } from "./script.ts";
+import { filledTokens, filling, stepNames } from "./script.ts";
 import type { Message, SessionClient } from "./session.ts";
 
 /** How an agent goes on with its last session, adds a picture, and calls its tools. */
@@ -8,6 +9,10 @@ interface Form extends Pick<SessionClient, "calls" | "lacks" | "more" | "known" 
   /** None: each message begins a session. */
   readonly goesOn: readonly string[];
   readonly picture?: (file: string) => readonly string[];
+  /** Its message comes by standard input: it quotes what has spaces among its arguments. */
+  readonly byInput?: true;
+  /** It compacts its history by itself where its context is full. */
+  readonly fillsContext?: true;
 }
 
 export function call(tool: string, given: object): string {
@@ -15,11 +20,14 @@ export function call(tool: string, given: object): string {
 }
 
 const echo = (n: number) => ({ command: `echo millrace-${n}`, description: "Says it" });
-const notDriven = "not driven";
 const compaction = { compaction: "by a command of its window", "after it": "by a command of its window" };
+const noJson = "it has no structured output";
+const compacts = "it compacts its history";
+const doesNotRepeat =
+  "it does not repeat a request whose stream broke, and what its user types again is another message";
 const lacks: SessionClient["lacks"] = {
-  JSON: "it has no structured output",
-  "full context": "it compacts its history",
+  JSON: noJson,
+  "full context": compacts,
   ...compaction,
 };
 
@@ -56,9 +64,16 @@ const forms: Readonly<Record<string, Form>> = {
   },
   kilo: {
     goesOn: ["--continue"],
-    calls: { shell: (n) => call("bash", echo(n)), read: (file) => call("read", { filePath: file }) },
-    lacks: { ...lacks, PDF: notDriven, "sub-agent": notDriven },
-    more: { "first turn": 1 }, // a title
+    byInput: true,
+    calls: {
+      shell: (n) => call("bash", echo(n)),
+      read: (file) => call("read", { filePath: file }),
+      agent: (task) => call("task", { description: "Says it", prompt: task, subagent_type: "general" }),
+    },
+    lacks: { JSON: noJson, "full context": compacts },
+    known: { "gateway killed": doesNotRepeat },
+    fillsContext: true,
+    more: { "first turn": 1, compaction: 1 }, // a title; it goes on by itself after its summary
   },
   droid: {
     goesOn: [],
@@ -88,16 +103,13 @@ const forms: Readonly<Record<string, Form>> = {
       agent: (task) => call("delegate", { instructions: task, extensions: [] }),
     },
     lacks: {
-      JSON: lacks.JSON ?? "",
+      JSON: noJson,
       PDF: "it has no tool that reads files",
       "full context": "it shortens its history",
       ...compaction,
     },
     more: { "first turn": 1, "second turn": 1, tools: 1 }, // its title is made anew for each of the first three messages
-    known: {
-      "gateway killed":
-        "it does not repeat a request whose stream broke, and what its user types again is another message",
-    },
+    known: { "gateway killed": doesNotRepeat },
   },
 };
 
@@ -108,28 +120,35 @@ export const agentSessions: readonly SessionClient[] = agents.flatMap((agent) =>
 
 function sessionOf(
   { client, packageName, args, env, surface = "chat completions" }: Agent,
-  { goesOn, picture, ...form }: Form,
+  { goesOn, picture, byInput, fillsContext, ...form }: Form,
 ): SessionClient {
+  const say = (bench: Bench, message: Message, more: { readonly contextTokens?: number } = {}) => {
+    const all = args(message.text);
+    const command = all.filter((arg, at) => at === 0 && !arg.startsWith("-")); // `exec`, `run`
+    const given = [
+      ...command,
+      ...(message.isFirst ? [] : goesOn),
+      ...(message.picture === undefined ? [] : (picture?.(message.picture) ?? [])),
+      ...all.slice(command.length).filter((arg) => byInput !== true || arg !== message.text),
+    ];
+    return launched(bench, client, given, {
+      env,
+      ...(byInput === true ? { stdin: message.text } : {}),
+      ...(message.until === undefined ? {} : { until: message.until }),
+      ...more,
+    });
+  };
   return {
     name: client.title,
     packageName,
     surface,
-    say: (bench, message: Message) => {
-      const all = args(message.text);
-      const command = all.filter((arg, at) => at === 0 && !arg.startsWith("-")); // `exec`, `run`
-      const given = [
-        ...command,
-        ...(message.isFirst ? [] : goesOn),
-        ...(message.picture === undefined ? [] : (picture?.(message.picture) ?? [])),
-        ...all.slice(command.length),
-      ];
-      return launched(bench, client, given, {
-        env,
-        ...(message.until === undefined ? {} : { until: message.until }),
-      });
-    },
+    say,
     rarely: true,
     ...(picture === undefined ? {} : { attaches: true }),
+    ...(fillsContext === true && {
+      compact: (bench, message) =>
+        say(bench, { ...message, text: message.text + filling }, { contextTokens: filledTokens }),
+    }),
     ...form,
   };
 }

@@ -7,6 +7,7 @@ import { type Bench, type Ran, tripSchema } from "../bench.ts";
 import { callsForm, quietClaude } from "../cases/clis.ts";
 import { launched } from "../cases/launched.ts";
 import { quietOpenCode } from "../journeys/opencode-home.ts";
+import { filledTokens, filling } from "./script.ts";
 import type { Message, SessionClient } from "./session.ts";
 
 const until = ({ until: stop }: Message) => (stop === undefined ? {} : { until: stop });
@@ -60,7 +61,7 @@ async function claudeSay(bench: Bench, message: Message): Promise<Ran> {
 
 const openCodeConfig = { autoupdate: false, share: "disabled", permission: { bash: "allow", task: "allow" } };
 
-function openCodeSay(bench: Bench, message: Message): Promise<Ran> {
+function openCodeSay(bench: Bench, message: Message, more: { readonly contextTokens?: number } = {}): Promise<Ran> {
   const folder = join(bench.home, ".config", "opencode");
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "opencode.json"), JSON.stringify({ ...openCodeConfig, enabled_providers: ["millrace"] }));
@@ -69,7 +70,8 @@ function openCodeSay(bench: Bench, message: Message): Promise<Ran> {
     ...(message.isFirst ? [] : ["--continue"]),
     ...(message.picture === undefined ? [] : ["-f", message.picture]),
   ];
-  return launched(bench, openCode, args, { env: quietOpenCode, stdin: message.text, ...until(message) }); // it quotes what has spaces among its arguments
+  // it quotes what has spaces among its arguments
+  return launched(bench, openCode, args, { env: quietOpenCode, stdin: message.text, ...until(message), ...more });
 }
 
 export const cliSessions: readonly SessionClient[] = [
@@ -113,11 +115,9 @@ export const cliSessions: readonly SessionClient[] = [
       read: (file) => call("read", { filePath: file }),
       agent: (task) => call("task", { description: "Says it", prompt: task, subagent_type: "general" }),
     },
-    lacks: {
-      JSON: noJson,
-      "full context": compacts,
-      compaction: "by a key of its window, or where the context is full",
-    },
-    more: { "first turn": 1 }, // a title
+    lacks: { JSON: noJson, "full context": compacts },
+    more: { "first turn": 1, compaction: 1 }, // a title; it goes on by itself after its summary
+    compact: (bench, message) =>
+      openCodeSay(bench, { ...message, text: message.text + filling }, { contextTokens: filledTokens }),
   },
 ];

@@ -57,6 +57,9 @@ const hidden = (text: string, more = "") =>
 const script = (lines: string) =>
   `[[sim: reset]] [[agent\n${lines}\n---\nsay The tools said: {results}\n]] Look around.`;
 const pieces = Array.from({ length: 200 }, (_, at) => `piece-${String(at).padStart(3, "0")}`);
+/** A message that fills a context of `filledTokens`, beside an answer of the bench's model: the client then compacts its history by itself. */
+export const filledTokens = 100_000;
+export const filling = `\n${"Water turns the wheel of the mill. ".repeat(10_000)}`;
 /** Every word of the conversation that begins so, as the model read it. */
 const recall = "[[sim: reset]]\nrecall: word-";
 

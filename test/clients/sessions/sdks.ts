@@ -29,6 +29,9 @@ function sdk(title: Title, driver: Parameters<typeof say>, more: Partial<Session
   return { ...title, say: say(...driver), calls: { shell }, lacks, ...more };
 }
 
+/** An answer of a schema is a call of a tool of its own, which the stand-in's model is told to make. */
+const jsonCall = callsForm.replace("StructuredOutput", "json");
+
 const aiSdk = { name: "Vercel AI SDK", packageName: "ai" } as const;
 /** It refers to its answers by their ids, and those are kept for two hours. */
 const byReference = { answers: { "next day": [] } };
@@ -57,7 +60,11 @@ export const sdkSessions: readonly SessionClient[] = [
         ...byReference,
         rarely: true,
       }),
-      sdk({ ...title, surface: "messages" }, ["ai-sdk-session", `anthropic whole ${major}`], { rarely: true }),
+      sdk(
+        { ...title, surface: "messages" },
+        ["ai-sdk-session", `anthropic whole ${major}`, major === "5" ? jsonCall : undefined],
+        { rarely: true },
+      ),
     ];
   }),
   sdk({ ...aiSdk, surface: "messages" }, ["ai-sdk-session", "anthropic"], { rarely: true }),
