@@ -19,7 +19,7 @@ test("an owner is gone when another process has its pid by now", () => {
 test("an owner that lives, is ours, or ran on another machine is left alone", () => {
   expect(ownerIsGone(self, self)).toBe(false);
   expect(ownerIsGone(other({ pid: process.ppid, started: "" }), self)).toBe(false);
-  for (const owner of [other({ machine: "another" }), "elsewhere/1/b"])
+  for (const owner of [other({ machine: "another", boot: "another" }), "elsewhere/1/b"])
     expect([ownerIsGone(owner, self), isElsewhere(owner)]).toEqual([false, true]);
   expect(isElsewhere(other({ pid: process.ppid, started: "" }))).toBe(false);
 });

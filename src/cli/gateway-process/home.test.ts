@@ -100,7 +100,7 @@ test.each([
 
 test("a gateway of another machine is asked through the file, and one that does not answer has no home", async () => {
   const { file, clock, notes, take } = place();
-  writeGatewayFile(file, ownedBy({ machine: "another" }));
+  writeGatewayFile(file, ownedBy({ machine: "another", boot: "another" }));
   const home = take("a");
   await clock.advance(13_000);
   expect((await home).instance).toBe("a");
@@ -110,7 +110,7 @@ test("a gateway of another machine is asked through the file, and one that does 
 test("a gateway of another machine that answers keeps its home", async () => {
   const { file, clock, take } = place();
   const there = await take("other"); // its keeper answers
-  writeGatewayFile(file, ownedBy({ machine: "another" }));
+  writeGatewayFile(file, ownedBy({ machine: "another", boot: "another" }));
   const second = take("b").catch((error: unknown) => error);
   await clock.advance(13_000);
   expect(await second).toMatchObject({ message: expect.stringContaining("of another machine or container") });
