@@ -13,14 +13,18 @@ const runs = [
   { major: " 5", packageName: "ai-5", acp: false, forms: some, providers: ["chat"] },
 ];
 const call = (n: number) => `call bash ${JSON.stringify({ command: `echo millrace-${n}` })}`;
-/** Two rounds with a call, and the answer: a text, and where a form is asked for, an object of it. */
-const loop = (isObject: boolean) => {
+/**
+ * Two rounds with a call, and the answer: a text, and where a form is asked for, an object of it. Each surface has words of its own: the
+ * same request again, soon after a gateway died, gets the answer that nobody may have read.
+ */
+const loop = (surface: string) => {
   const said = "The tools said: {results}";
-  const last = isObject ? 'say {"said":"The tools said millrace-1 millrace-2"}' : `say ${said}`;
-  return `[[sim: reset]] [[agent\n${call(1)}\n---\n${call(2)}\n---\n${last}\n]] Look around.`;
+  const last = surface.startsWith("object") ? 'say {"said":"The tools said millrace-1 millrace-2"}' : `say ${said}`;
+  return `[[sim: reset]] [[agent\n${call(1)}\n---\n${call(2)}\n---\n${last}\n]] Look around with ${surface}.`;
 };
 const pieces = Array.from({ length: 200 }, (_, at) => `piece-${at}`).join(" ");
-const long = `[[sim: reset hold-after=900 hidden-text=${Buffer.from(pieces).toString("base64")}]] Say it.`;
+const long = (surface: string) =>
+  `[[sim: reset hold-after=900 hidden-text=${Buffer.from(pieces).toString("base64")}]] Say it with ${surface}.`;
 
 /** Another gateway in place of the one that is killed. */
 async function killGateway(bench: Bench): Promise<void> {
@@ -42,8 +46,7 @@ async function killWhileToolsRun(bench: Bench, surface: string): Promise<void> {
   try {
     const { port } = hold.address() as AddressInfo; // it listens on a port
     const before = (await bench.reached()).prompts.length;
-    const prompt = loop(surface.startsWith("object"));
-    const ran = await bench.driver("ai-sdk-loop", "plain", surface, prompt, {
+    const ran = await bench.driver("ai-sdk-loop", "plain", surface, loop(surface), {
       env: { HOLD: `http://127.0.0.1:${port}/` },
     });
     const prompts = (await bench.reached()).prompts.slice(before).map(({ text }) => text.length);
@@ -64,7 +67,7 @@ async function killWhileToolsRun(bench: Bench, surface: string): Promise<void> {
 async function killWhileItWrites(bench: Bench, surface: string): Promise<void> {
   const before = (await bench.reached()).prompts.length;
   const seen = bench.recorder.requests.length;
-  const saying = bench.driver("ai-sdk-loop", "plain", surface, long, { env: { AGAIN: "1" } });
+  const saying = bench.driver("ai-sdk-loop", "plain", surface, long(surface), { env: { AGAIN: "1" } });
   await bench.recorder.until(
     (requests) => requests.slice(seen).some(({ passed }) => passed > 1_500),
     AbortSignal.timeout(60_000),
