@@ -79,3 +79,8 @@ function isExact(value: unknown): value is ExactNumber {
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isExact(value);
 }
+
+/** The value where it is an object, else an empty one. */
+export function objectOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../../base/json.ts";
+import { isObject, type JsonObject, objectOf } from "../../base/json.ts";
 import type { Tool } from "../../log/request.ts";
 
 /** Types as other vendors' APIs and languages write them. JSON Schema has six names and `null`, in lower case. */
@@ -70,8 +70,4 @@ function knownName(type: unknown): unknown {
   if (typeof type !== "string") return type;
   const name = type.toLowerCase();
   return names.has(name) ? name : (otherNames[name] ?? type);
-}
-
-function objectOf(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
 }

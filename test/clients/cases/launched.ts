@@ -12,7 +12,7 @@ export async function launched(
     readonly env?: Readonly<Record<string, string>>;
     readonly stdin?: string;
     readonly until?: Promise<unknown>;
-    /** What its model is said to take, in place of the bench's. */
+    /** The context window that the client is told for its model; without it, that of the bench. */
     readonly contextTokens?: number;
   } = {},
 ): Promise<Ran> {

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, numberOf, writeJson } from "../../../base/json.ts";
+import { isObject, type JsonObject, numberOf, objectOf, writeJson } from "../../../base/json.ts";
 import { memberAt } from "./json.ts";
 
 /**
@@ -223,10 +223,6 @@ function isSame(one: unknown, value: unknown): boolean {
 
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
-}
-
-function objectOf(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
 }
 
 function percentDecoded(text: string): string {
