@@ -42,7 +42,10 @@ test("a lock whose process is gone is taken over, and one is free again after an
   expect(withFileLock(file, () => existsSync(`${file}.lock`))).toBe(true);
   writeFileSync(`${file}.lock`, `${spellOwner({ ...ownProcess(), started: "1" })} of a pid that is used again`);
   expect(withFileLock(file, () => existsSync(`${file}.lock`))).toBe(true);
-  writeFileSync(`${file}.lock`, `${spellOwner({ ...ownProcess(), machine: "another", boot: "another" })} that is an hour old`);
+  writeFileSync(
+    `${file}.lock`,
+    `${spellOwner({ ...ownProcess(), machine: "another", boot: "another" })} that is an hour old`,
+  );
   utimesSync(`${file}.lock`, Date.now() / 1000 - 3600, Date.now() / 1000 - 3600);
   expect(withFileLock(file, () => existsSync(`${file}.lock`))).toBe(true);
   const failing = () =>
