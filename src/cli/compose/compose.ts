@@ -31,7 +31,7 @@ import { turnLimit } from "../keys/key-record.ts";
 import { dashboardFolder, version } from "../package-files.ts";
 import { continuityIdleMs, type GatewayCommandOptions, overridesOf } from "../serve/gateway-options.ts";
 import { ideMemory } from "../serve/ide-in-use.ts";
-import { promptAccount } from "../serve/servers.ts";
+import { promptAccount } from "../serve/prompt-account.ts";
 import type { Settings } from "../settings.ts";
 import type { Io } from "../terminal/output.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";

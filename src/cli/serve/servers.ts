@@ -1,14 +1,9 @@
-import { createHash } from "node:crypto";
-import type { ServerSource } from "../../backends/current-server.ts";
-import { deadline } from "../../base/async.ts";
-import type { Clock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { productToday } from "../../base/ide-name.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
-import type { DiscoveryResult, Ide, IdeFinder, InstalledApp } from "../../ide/ide.ts";
+import type { DiscoveryResult, Ide, InstalledApp } from "../../ide/ide.ts";
 import { nearestMiss } from "../../ide/process/near-miss.ts";
 import { productName } from "../../language-server/product-name.ts";
-import { parseStatus } from "../../usage/saved-plan.ts";
 import type { IdeInUse } from "./ide-in-use.ts";
 
 /** The IDE, where the user did not name its address. */
@@ -182,51 +177,4 @@ export function lookedAt({ trace }: DiscoveryResult) {
   return {
     looked_at: trace.map(({ stage, subject, rule, verdict, why }) => ({ stage, subject, rule, verdict, why })),
   };
-}
-
-/** How long one answer counts, and how long it is waited for; ms. */
-const knownMs = 30_000;
-const askMs = 2_000;
-
-/**
- * The account whose plan pays for this machine's prompts, as a digest that is the same on each machine where that person is signed in.
- * It comes from the running language server, else from the plan that the app saved, else from the agent program's key. Undefined while
- * no account is known. Never rejects.
- */
-export function promptAccount(
-  finder: IdeFinder,
-  servers: ServerSource,
-  clock: Pick<Clock, "monotonic">,
-): () => Promise<string | undefined> {
-  let known: { readonly account: Promise<string | undefined>; readonly atMs: number } | undefined;
-  const read = async (): Promise<string | undefined> => {
-    const signal = deadline(new AbortController().signal, askMs);
-    const asked = await orUnknown(async () => (await (await servers.find(signal)).getUserStatus(signal)).email);
-    if (asked) return digest(asked);
-    const found = await orUnknown(() => finder.find(signal));
-    const saved = (await orUnknown(async () => found?.readSavedPlans?.(signal))) ?? [];
-    const texts = saved.flatMap(({ userStatus }) => userStatus ?? []);
-    const email = texts.map((text) => parseStatus(text)?.email).find((text) => text);
-    if (email) return digest(email);
-    const agent = found?.agents.find(({ signedIn }) => signedIn !== "no");
-    const key = await orUnknown(async () => agent?.readApiKey(signal));
-    return key === undefined ? undefined : digest(key.reveal());
-  };
-  return async () => {
-    const nowMs = clock.monotonic();
-    if (known === undefined || nowMs - known.atMs >= knownMs) known = { account: read(), atMs: nowMs };
-    return known.account;
-  };
-}
-
-async function orUnknown<T>(ask: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await ask();
-  } catch {
-    return undefined; // the next source may know it
-  }
-}
-
-function digest(text: string): string {
-  return createHash("sha256").update(`millrace account ${text.toLowerCase()}`).digest("base64url");
 }
