@@ -33,6 +33,8 @@ class SqliteRows implements Rows {
   #walIdentity: string | undefined;
   #checkedAtMs = Number.NEGATIVE_INFINITY;
   /** Why nothing can be read or written any more. */
+  #closed: MillraceError | undefined;
+  /** Why nothing can be read or written until the file is back. */
   #gone: MillraceError | undefined;
 
   constructor(database: DatabaseSync, path: string) {
@@ -78,7 +80,7 @@ class SqliteRows implements Rows {
 
   async close(): Promise<void> {
     this.#queue.drain();
-    this.#gone ??= new MillraceError("degraded", "The log is closed.");
+    this.#closed ??= new MillraceError("degraded", "The log is closed.");
     this.#waiters.wakeAll();
     this.#database.close();
   }
@@ -101,20 +103,27 @@ class SqliteRows implements Rows {
     return this.#queue.read(work);
   }
 
-  /** The system keeps a deleted file for as long as it is open: what is written to it would be lost without an error. */
+  /**
+   * The system keeps a deleted file for as long as it is open: what is written to it would be lost without an error. A file that is back
+   * at its place, as after its folder or its disk was away, is used again.
+   */
   #check(flush: boolean): void {
-    if (this.#gone !== undefined) throw this.#gone;
+    if (this.#closed !== undefined) throw this.#closed;
     if (this.#path === undefined) return;
     const nowMs = performance.now();
-    if (!flush && nowMs - this.#checkedAtMs < checkFileEveryMs) return;
+    if (!flush && this.#gone === undefined && nowMs - this.#checkedAtMs < checkFileEveryMs) return;
     this.#checkedAtMs = nowMs;
     const wal = identityOf(`${this.#path}-wal`);
     this.#walIdentity ??= wal; // SQLite makes it with the first transaction
-    if (identityOf(this.#path) === this.#identity && wal === this.#walIdentity) return;
-    this.#gone = new MillraceError("degraded", `The log's file (${this.#path}) was deleted or replaced.`, {
+    const isThere = identityOf(this.#path) === this.#identity && wal === this.#walIdentity;
+    if (isThere) {
+      this.#gone = undefined;
+      return;
+    }
+    if (this.#gone === undefined) this.#waiters.wakeAll(); // they look again, and hear the same
+    this.#gone ??= new MillraceError("degraded", `The log's file (${this.#path}) was deleted or replaced.`, {
       hint: "Restart the gateway: `millrace restart`. Until then answers flow from memory, and cannot be resumed after a crash.",
     });
-    this.#waiters.wakeAll(); // they look again, and hear the same
     throw this.#gone;
   }
 }

@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryHome } from "../support/home.ts";
@@ -32,5 +32,31 @@ test.skipIf(process.platform === "win32")(
     await openai(next).chat.completions.create(ask("twice"), { headers });
     expect(await degradedGauge(next)).toBe(0);
     expect((await ide.report()).messages).toHaveLength(3);
+  },
+);
+
+test.skipIf(process.platform === "win32")(
+  "a log that is moved away in the middle of an answer costs nothing of it, and is used again once it is back",
+  async () => {
+    const home = temporaryHome();
+    const ide = await simulator({ home, turn: { rate: 400, size: 1200 } });
+    const names = ["turns.db", "turns.db-wal", "turns.db-shm"].map((name) => join(home, ".millrace", name));
+    const served = await gateway({ home, args: ["--continuity", "off"] });
+    const stream = await openai(served).chat.completions.create({ ...ask("once"), stream: true });
+    let text = "";
+    for await (const chunk of stream) {
+      const delta = chunk.choices[0]?.delta.content ?? "";
+      if (text === "" && delta !== "") for (const name of names) renameSync(name, `${name}.away`);
+      text += delta;
+    }
+    expect(text).toHaveLength(1200);
+    await expect.poll(() => degradedGauge(served), { timeout: 30_000 }).toBe(1);
+    for (const name of names) renameSync(`${name}.away`, name);
+    await expect.poll(() => degradedGauge(served), { timeout: 30_000 }).toBe(0);
+    const headers = { "idempotency-key": "a key" };
+    const keyed = async () =>
+      (await openai(served).chat.completions.create(ask("twice"), { headers })).choices[0]?.message.content;
+    expect(await keyed()).toBe(await keyed());
+    expect((await ide.report()).messages).toHaveLength(2);
   },
 );

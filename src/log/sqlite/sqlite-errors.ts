@@ -23,13 +23,14 @@ export function translateSqliteError(error: unknown, what = "The log's file"): u
   if (isMillraceError(error)) return error;
   const fault = mediumFaults.get(primaryCode(error) ?? -1);
   if (fault === undefined) return error;
-  const hint = isDamaged(error)
-    ? {
-        hint: "Restart the gateway: it keeps the file under another name and begins a new one. Until then answers flow from memory.",
-      }
-    : {};
-  return new MillraceError("degraded", `${what} ${fault}.`, { ...hint, cause: error });
+  const hint = isDamaged(error) ? damagedHint : isLocked(error) ? lockedHint : undefined;
+  return new MillraceError("degraded", `${what} ${fault}.`, { ...(hint && { hint }), cause: error });
 }
+
+const damagedHint =
+  "Restart the gateway: it keeps the file under another name and begins a new one. Until then answers flow from memory.";
+const lockedHint =
+  "End the program that locks it, or wait for its end if it makes a backup. Until then you get answers, but cannot resume them.";
 
 /** Whether the file itself is broken, so that no later try can succeed. */
 export function isDamaged(error: unknown): boolean {

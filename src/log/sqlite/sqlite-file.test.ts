@@ -185,6 +185,18 @@ describe("a file that fails while it is open", () => {
     await woken; // the caller looks again, and learns of it
   });
 
+  test("because its folder was away makes everything degraded until it is back", async () => {
+    const rows = await open();
+    await rows.commit([insert("t"), append("t", "a")], true);
+    const names = [path, `${path}-wal`, `${path}-shm`];
+    for (const name of names) renameSync(name, `${name}.away`);
+    await expect(rows.commit([append("t", "b")], true)).rejects.toMatchObject({ code: "degraded" });
+    await expect(rows.get("t")).rejects.toMatchObject({ code: "degraded" });
+    for (const name of names) renameSync(`${name}.away`, name);
+    expect(await rows.commit([append("t", "b")], true)).toEqual({ type: "done" });
+    expect(await rows.get("t")).toEqual(rowFake("t", { last: 2 }));
+  });
+
   test("because it is full refuses writes, all or nothing, is read meanwhile, and takes writes once it has room", async () => {
     const rows = await open({ maxPages: 40 });
     await rows.commit([insert("t"), append("t", "a")], true);
@@ -206,6 +218,7 @@ describe("a file that fails while it is open", () => {
     await expect(rows.commit([append("t", "a")], true)).rejects.toMatchObject({
       code: "degraded",
       message: "The log's file is locked by another program.",
+      hint: expect.stringMatching(/^End the program that locks it/),
     });
     expect(await rows.get("t")).toEqual(rowFake("t"));
     other.exec("ROLLBACK");
