@@ -11,7 +11,8 @@ import { transcriptFollower } from "./transcript-follower.ts";
 
 /**
  * The 2.x way: a trajectory per turn, followed by polling. By typed steps where the server answers them, by the transcript
- * otherwise; which one, the capabilities of the build say.
+ * otherwise; which one, the capabilities of the build say. A turn whose IDE is updated meanwhile goes on by the other way if the new
+ * build lacks its own.
  */
 export function cascadeBackend(
   source: ServerSource,
@@ -19,11 +20,12 @@ export function cascadeBackend(
   capabilities: Capabilities,
   settings: CascadeSettings,
 ): Backend {
-  const parts = { source, server, settings };
+  const bySteps = { source, server, settings, otherwise: transcriptFollower };
+  const byTranscript = { source, server, settings, otherwise: stepsFollower };
   const run = (prompt: Prompt, from: ResumePoint | undefined, options: RunOptions, signal: AbortSignal) =>
     capabilities.steps
-      ? runCascade(stepsFollower, parts, { prompt, from, options }, signal)
-      : runCascade(transcriptFollower, parts, { prompt, from, options }, signal);
+      ? runCascade(stepsFollower, bySteps, { prompt, from, options }, signal)
+      : runCascade(transcriptFollower, byTranscript, { prompt, from, options }, signal);
   return {
     kind: "cascade",
     run: (prompt, options, signal) => run(prompt, undefined, options, signal),

@@ -26,7 +26,7 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
   const { clock, pace, pacer, silenceMs, onAlive, beforePoll, lateText, onGuessedEnd } = options;
-  const { follower, start, cascadeId, current } = turn;
+  const { follower, otherwise, start, cascadeId, current } = turn;
   let state = follower.start(start);
   let history: PollHistory = noPolls;
   let detours = 0;
@@ -50,6 +50,10 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
     } catch (error) {
       signal.throwIfAborted();
       failure = error;
+    }
+    if (otherwise !== undefined && failure !== undefined && pollFailure(failure) === "unimplemented") {
+      const from = { ...start, sent: state.progress.sent };
+      return yield* followCascade({ follower: otherwise, start: from, cascadeId, current }, options, signal);
     }
     const readAtMs = now();
     if (endedByGuess(state.progress)) onGuessedEnd?.();

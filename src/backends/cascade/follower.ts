@@ -88,6 +88,8 @@ export interface Follower<State extends FollowerState, Snapshot> {
 /** A turn on its trajectory, and the follower that reads it. */
 export interface OpenCascade<State extends FollowerState, Snapshot> {
   readonly follower: Follower<State, Snapshot>;
+  /** Takes over where the server does not know the calls of `follower`. */
+  readonly otherwise?: Follower<FollowerState, unknown>;
   readonly start: StartPoint;
   readonly cascadeId: CascadeId;
   readonly current: CurrentServer;

@@ -56,10 +56,12 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
     source,
     server,
     settings,
+    otherwise,
   }: {
     readonly source: ServerSource;
     readonly server: LanguageServer;
     readonly settings: CascadeSettings;
+    readonly otherwise?: Follower<FollowerState, unknown>;
   },
   {
     prompt,
@@ -106,7 +108,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
     let isGuessed = false;
     const onGuessedEnd = () => (isGuessed = true);
     const following = { ...settings, onAlive, beforePoll, onGuessedEnd };
-    const turn = { follower, start, cascadeId, current };
+    const turn = { follower, start, cascadeId, current, ...(otherwise && { otherwise }) };
     for await (const batch of followCascade(turn, following, signal)) {
       for (const event of batch) if (event.type === "thinking") thinking += event.delta;
       const end = batch.at(-1);
