@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { readGatewayFile } from "../../src/cli/gateway-process/gateway-file.ts";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
+import { agentLoop, chatLoop } from "../support/tool-loop.ts";
 import { gateway, openai, patienceMs, simulator } from "../support/world.ts";
 import { ask } from "./acp-machine.ts";
 
@@ -102,4 +103,25 @@ test("a sign-in of the agent's own is the user's word, and another program of th
   away(ide.agentPath ?? "");
   await asked();
   expect(ide.prompts()).toHaveLength(3);
+});
+
+test("an agent program that is being updated is waited for where it is the only one, and a tool loop goes on in its prompt", {
+  timeout,
+}, async () => {
+  const home = temporaryHome();
+  const used = await simulator({ home, turn, profile: "devin-3" });
+  const served = await gateway({ home });
+  const { model, tool, question, text } = agentLoop;
+  const messages: object[] = [{ role: "user", content: question }];
+  const first = await chatLoop.ask(served, model, messages, tool);
+  messages.push(...first.messages, ...chatLoop.results(first.calls.map(({ id }, n) => ({ id, text: `r${n + 1}` }))));
+  const putBack = away(used.agentPath ?? "");
+  const refusal = { status: 424, code: "ide_not_running" };
+  await expect(openai(served).chat.completions.create(ask("hello"))).rejects.toMatchObject(refusal);
+  await expect(chatLoop.ask(served, model, messages, tool)).rejects.toThrow(/ide_not_running/);
+  putBack();
+  const second = await chatLoop.ask(served, model, messages, tool);
+  messages.push(...second.messages, ...chatLoop.results(second.calls.map(({ id }) => ({ id, text: "r3" }))));
+  expect((await chatLoop.ask(served, model, messages, tool)).text).toBe(text);
+  expect(used.prompts()).toHaveLength(1);
 });

@@ -10,7 +10,7 @@ import { choosePrompted, foundByItself, lookedAt, nameWithKind, promptable } fro
 /** The servers for prompts, and which IDE they belong to; which of the vendor's agent programs is asked. */
 export interface PromptServers extends ServerSource {
   ideOf(server: LanguageServer): Ide | undefined;
-  /** Why prompts to a server or to an agent wait while the program in use is away and another one could be asked; undefined where none does. */
+  /** Why prompts to a server or to an agent wait while the program in use is away; undefined where none does. */
   awaited(result: DiscoveryResult): MillraceError | undefined;
   /** The agent program for prompts; undefined where nothing says which. Throws while the program in use is awaited. */
   findAgent(
@@ -52,21 +52,24 @@ export function promptServers(
     return agent && result.agents.find((program) => mayFollow(agent, program));
   };
 
+  /** Whether the agent in use is installed. An update takes its program away for a moment. */
+  const isInstalled = ({ agents }: DiscoveryResult) => agents.some(({ variant }) => variant === used.agent?.variant);
+
   /** The program in use is away, or signed out; `other` would be asked in its place. */
-  const away = (result: DiscoveryResult, isAgents: boolean, other: Ide | AgentProgram) => {
+  const away = (result: DiscoveryResult, isAgents: boolean, other: Ide | AgentProgram | undefined) => {
     const { ide, agent } = used;
     const isThere = isAgents
-      ? result.agents.some(({ variant }) => variant === agent?.variant)
+      ? isInstalled(result)
       : ide !== undefined && successor(promptable(result), ide) !== undefined;
     const product = (isAgents ? agent?.product : ide?.product) ?? "";
-    const kind = "path" in other ? "agent" : "IDE";
     const subject = isAgents ? `${product}, whose agent` : `${ide && nameWithKind(ide)}, which`;
     const state = isThere ? "is signed out" : isAgents ? "cannot be started" : "does not run";
+    const [there, use] = other === undefined ? ["", ""] : ofOther(other);
     return new MillraceError(
       isThere ? "not_signed_in" : "ide_not_running",
-      `${subject} prompts went to, ${state} now. There is another ${kind}, ${nameWithKind(other)}, but with another account.`,
+      `${subject} prompts went to, ${state} now.${there}`,
       {
-        hint: `${isThere ? `Sign in to ${product}` : `Start ${product}`} again. To use the other one: \`millrace restart --ide ${ideName(other.variant)}\`.`,
+        hint: `${isThere ? `Sign in to ${product}` : `Start ${product}`} again.${use}`,
         details: { ...lookedAt(result), reason: awaitedReason },
       },
     );
@@ -86,9 +89,10 @@ export function promptServers(
     const { ide, agent } = used;
     const signedIn = result.agents.filter((program) => program.signedIn !== "no");
     const [other] = signedIn;
-    if (other === undefined || nextAgent(result) !== undefined) return undefined;
-    if (agent !== undefined) return away(result, true, other);
-    if (ide === undefined || signedIn.some(({ variant }) => variant === ide.variant)) return undefined;
+    if (nextAgent(result) !== undefined) return undefined;
+    if (agent !== undefined && (other !== undefined || !isInstalled(result))) return away(result, true, other);
+    if (other === undefined || ide === undefined || signedIn.some(({ variant }) => variant === ide.variant))
+      return undefined;
     const runs = promptable(result).filter((one) => one.signedIn);
     return successor(runs, ide) === undefined ? away(result, false, other) : undefined;
   };
@@ -156,4 +160,13 @@ export function promptServers(
       if (JSON.stringify(agent) !== JSON.stringify(used.agent)) note({ agent });
     },
   };
+}
+
+/** That another program could be asked, and how. */
+function ofOther(other: Ide | AgentProgram): readonly [string, string] {
+  const kind = "path" in other ? "agent" : "IDE";
+  return [
+    ` There is another ${kind}, ${nameWithKind(other)}, but with another account.`,
+    ` To use the other one: \`millrace restart --ide ${ideName(other.variant)}\`.`,
+  ];
 }
