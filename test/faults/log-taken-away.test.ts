@@ -1,5 +1,6 @@
 import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { temporaryHome } from "../support/home.ts";
 import { ask, degradedGauge, gateway, openai, simulator } from "../support/world.ts";
@@ -60,3 +61,17 @@ test.skipIf(process.platform === "win32")(
     expect((await ide.report()).messages).toHaveLength(2);
   },
 );
+
+test("another program cannot take the log for itself, and delete its WAL, while a gateway runs", async () => {
+  const home = temporaryHome();
+  const ide = await simulator({ home });
+  const served = await gateway({ home });
+  const other = new DatabaseSync(join(home, ".millrace/turns.db"));
+  const take = () => other.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
+  expect(take).toThrow(/locked/);
+  other.close();
+  const headers = { "idempotency-key": "a key" };
+  await openai(served).chat.completions.create(ask("once"), { headers });
+  expect(await degradedGauge(served)).toBe(0);
+  expect((await ide.report()).messages).toHaveLength(1);
+});

@@ -73,7 +73,6 @@ export function openFile(sqlite: typeof Sqlite, { path, onSetAside, ...options }
     return database;
   }
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     return openSound(path, onSetAside, () => openDatabase(sqlite, { path, ...options }));
   } catch (error) {
     throw asDegraded(error, path);
@@ -90,6 +89,15 @@ export function setDatabaseAside(path: string): string {
   return copy;
 }
 
+/**
+ * Makes the file of a database (0600, its folder 0700) where there is none. One that is there is not opened: closing it would give away
+ * the locks of every connection that this process has to it. Another program could then take the file for itself and delete its WAL.
+ */
+export function makeDatabaseFile(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
+}
+
 /** Tells the file at a path from another one of the same name; undefined if there is none. */
 export function identityOf(path: string): string | undefined {
   const stats = statSync(path, { throwIfNoEntry: false });
@@ -98,8 +106,7 @@ export function identityOf(path: string): string | undefined {
 
 function openSound(path: string, onSetAside: SqliteFileOptions["onSetAside"], open: () => DatabaseSync): DatabaseSync {
   for (let tries = 1; ; tries++) {
-    // Closing a file that this process has open already would give SQLite's locks on it away.
-    if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
+    makeDatabaseFile(path);
     const found = identityOf(path);
     try {
       return open();

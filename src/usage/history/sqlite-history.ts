@@ -1,8 +1,7 @@
-import { closeSync, mkdirSync, openSync } from "node:fs";
-import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
+import { makeDatabaseFile } from "../../log/sqlite/open-file.ts";
 import { isDamaged, LockPatience, lockTimeoutMs, translateSqliteError } from "../../log/sqlite/sqlite-errors.ts";
 import type { LimitsSnapshot } from "../limits.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
@@ -160,10 +159,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
 }
 
 function openFile({ file, openTimeoutMs = lockTimeoutMs, setAside }: HistoryOptions): DatabaseSync {
-  if (file !== ":memory:") {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    closeSync(openSync(file, "a", 0o600));
-  }
+  if (file !== ":memory:") makeDatabaseFile(file);
   const opened = new DatabaseSync(file);
   try {
     opened.exec(`PRAGMA busy_timeout = ${openTimeoutMs}`);
