@@ -13,7 +13,7 @@ const givenUpMs = 30_000;
 /** An IDE whose process is younger than this may not have read its account yet; ms. */
 const youngMs = 30_000;
 
-/** Waits for an IDE that is starting, and for the IDE in use while another one runs. All requests share one search. A row of docs/dev/turn-machine.md. */
+/** Waits for an IDE that is starting, and for the program in use while it is away. All requests share one search. A row of docs/dev/turn-machine.md. */
 export function startingIde(
   finder: Pick<IdeFinder, "find" | "invalidate">,
   clock: Clock,
