@@ -9,6 +9,7 @@ import {
   effortNamed,
   imageFromBase64,
   imageFromUrl,
+  nameAModel,
   outputLimit,
   parseAt,
   parseBody,
@@ -32,7 +33,7 @@ const calls = z.object({ tool_calls: z.array(toolCall).nullish() });
 const result = z.object({ tool_name: z.string().nullish(), tool_call_id: z.string().nullish() });
 
 const common = {
-  model: z.string().min(1, "Name a model; GET /api/tags lists them."),
+  model: z.string().min(1, nameAModel("/api/tags")),
   stream: z.boolean().nullish(),
   format: z.union([z.literal("json"), z.literal(""), z.record(z.string(), z.unknown())]).nullish(),
   options: z
