@@ -119,6 +119,13 @@ describe.each(apis)("$name", ({ dialect, member }) => {
   });
 });
 
+it("takes a limit below zero for none", () => {
+  const messages = [{ role: "user", content: "x" }];
+  for (const limit of [{ max_tokens: -1 }, { max_completion_tokens: -1 }])
+    expect(openAiChat.parse({ model: "m", messages, ...limit }).request.maxOutputTokens).toBeUndefined();
+  expect(ollama.parse({ model: "m", messages, options: { num_predict: -1 } }).request.maxOutputTokens).toBeUndefined();
+});
+
 it.each([
   [openAiChat, { input: "x" }, "/v1/responses"],
   [openAiChat, { prompt: "x" }, "/v1/completions"],

@@ -13,7 +13,8 @@ import { functionCallSchema, parseTools, toolsSchema } from "./tools.ts";
 const stopSchema = z.union([z.string(), z.array(z.string())]).nullish();
 const mostStops = 4;
 
-const tokens = z.number().int().nonnegative().nullish();
+/** Programs written for local servers send -1 for "no limit". */
+const tokens = z.number().int().min(-1).nullish();
 
 /** The members of a body that are looked at, and their types. */
 export const chatBody = z.object({
