@@ -6,7 +6,7 @@ import { z } from "zod";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { childEnvironment } from "../base/node/child-environment.ts";
-import { identifyListener } from "../base/node/gateway-proof.ts";
+import { identifyListener, startMs } from "../base/node/gateway-proof.ts";
 import { loopbackFetch } from "../base/node/loopback.ts";
 import { readOwnFile } from "../base/node/own-file.ts";
 import { Secret } from "../base/secret.ts";
@@ -31,7 +31,6 @@ export interface GatewayHome {
 
 const addressSchema = z.object({ url: z.url(), instance: z.string() });
 const handshakeMs = 2_000;
-const startMs = 20_000;
 const lookEveryMs = 100;
 
 /**
@@ -56,7 +55,7 @@ async function findGateway(home: GatewayHome): Promise<FoundGateway | "silent" |
  * The running gateway, or a new one in a separate process, which ends when it is idle. Waits for a gateway that is slow to answer,
  * because a second gateway would not help.
  *
- * @throws MillraceError `upstream_failed` when none comes up in 20 s.
+ * @throws MillraceError `upstream_failed` when none comes up in a minute.
  */
 export async function attachOrStart(home: GatewayHome): Promise<FoundGateway> {
   let found = await findGateway(home);

@@ -28,9 +28,9 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
     isAwake = true;
     return attached;
   };
-  const ask = async (path: string, signal = AbortSignal.timeout(askMs)) => {
-    await gateway();
-    return askGateway(home, path, signal);
+  const ask = async (path: string, signal?: AbortSignal) => {
+    await gateway(); // its start has a limit of its own
+    return askGateway(home, path, signal ?? AbortSignal.timeout(askMs));
   };
   const toast = (body: Toast) => bestEffort(client.tui.showToast({ body: { title: "Millrace", ...body } }));
   const complain = async (error: unknown) => {

@@ -7,6 +7,9 @@ import { loopbackFetch } from "./loopback.ts";
 export const challengeHeader = "x-millrace-challenge";
 export const proofHeader = "x-millrace-proof";
 
+/** How long a gateway may take until it listens; ms. */
+export const startMs = 60_000;
+
 /** Where a gateway says that it listens: its own port and the random instance of its start. */
 export interface GatewayAddress {
   readonly url: string;

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Client, exportKey, keyVariable, told } from "./client.ts";
+import { type Client, exemptionNotes, exportKey, keyVariable, told } from "./client.ts";
 import { type ManagedPaths, managedContents, refuseManaged } from "./managed.ts";
 
 const systemVariable = "QWEN_CODE_SYSTEM_SETTINGS_PATH";
@@ -41,7 +41,10 @@ export const qwenCode: Client = {
       ],
     },
   ],
-  notes: (target) => [`Before you start it: ${exportKey(target)}`],
+  notes: (target, env) => [
+    `Before you start it: ${exportKey(target)}`,
+    ...exemptionNotes("A settings file of Qwen Code", target, env),
+  ],
   // A provider of the user's or the project's that has this model's name would win over the arguments; the system's settings win over it.
   launch: ({ url, model }, key, machine) => {
     const given = machine.env[systemVariable];

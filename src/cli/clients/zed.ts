@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Client, exportKey, keyVariable, type Machine, type Target, told } from "./client.ts";
+import { type Client, exemptionNotes, exportKey, keyVariable, type Machine, type Target, told } from "./client.ts";
 
 /** Zed wants a number where the account's list says none. */
 const wantedTokens = 128_000;
@@ -21,7 +21,10 @@ export const zed: Client = {
       set: [{ path: ["language_models", "openai_compatible", "Millrace"], value: provider(target) }],
     },
   ],
-  notes: (target) => [`Start Zed from a shell with: ${exportKey(target)}`],
+  notes: (target, env) => [
+    `Start Zed from a shell with: ${exportKey(target)}`,
+    ...exemptionNotes("Zed's settings file", target, env),
+  ],
   launch: (target, key, { ownFolder }) => {
     const folder = join(ownFolder, "run", "zed");
     const settings = { language_models: { openai_compatible: { Millrace: provider(target) } } };

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { bestEffort } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
+import { startMs } from "../../base/node/gateway-proof.ts";
 import type { CommandContext } from "../command.ts";
-import { startForCommand, startMs } from "../gateway-process/background.ts";
+import { startForCommand } from "../gateway-process/background.ts";
 import { findGateway, type GatewayClient, lookForGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { alreadyServes, holderOf } from "../gateway-process/home.ts";

@@ -7,6 +7,7 @@ import { type ErrorRecord, MillraceError } from "../../base/errors.ts";
 import { parseJson } from "../../base/json.ts";
 import { childEnvironment } from "../../base/node/child-environment.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
+import { startMs } from "../../base/node/gateway-proof.ts";
 import { removeIfThere } from "../../base/node/move-file.ts";
 import type { CommandContext } from "../command.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
@@ -30,8 +31,6 @@ export function howToStop(by: StartedBy): string {
 }
 
 const lookEveryMs = 50;
-/** How long a gateway may take until it reports that it listens; ms. */
-export const startMs = 60_000;
 
 /**
  * Starts the same command line as a separate process that outlives this one and the terminal. Prints the start-up output of that

@@ -119,6 +119,29 @@ describe.each(apis)("$name", ({ dialect, member }) => {
   });
 });
 
+it("reads a result that names no call and whose call is not there, in Ollama's API", () => {
+  const messages = [
+    { role: "user", content: "x" },
+    { role: "assistant", content: "" },
+    { role: "tool", content: "R1" },
+    { role: "tool", tool_name: "t", content: "R2" },
+  ];
+  const { request } = ollama.parse({ model: "m", messages });
+  expect(request.messages.slice(2)).toMatchObject([
+    { role: "tool", callId: "unnamed_0", parts: [{ text: "R1" }] },
+    { role: "tool", callId: "unnamed_1", name: "t", parts: [{ text: "R2" }] },
+  ]);
+  const named = [...messages.slice(0, 2), { role: "tool", tool_call_id: "c", content: "R" }];
+  expect(() => ollama.parse({ model: "m", messages: named })).toThrow(/No call c stands before this result/);
+});
+
+it("takes a limit below zero for none", () => {
+  const messages = [{ role: "user", content: "x" }];
+  for (const limit of [{ max_tokens: -1 }, { max_completion_tokens: -1 }])
+    expect(openAiChat.parse({ model: "m", messages, ...limit }).request.maxOutputTokens).toBeUndefined();
+  expect(ollama.parse({ model: "m", messages, options: { num_predict: -1 } }).request.maxOutputTokens).toBeUndefined();
+});
+
 it.each([
   [openAiChat, { input: "x" }, "/v1/responses"],
   [openAiChat, { prompt: "x" }, "/v1/completions"],

@@ -31,6 +31,15 @@ export class History {
   /** What is read now belongs to a newest message of the user. */
   #isNewest = true;
 
+  readonly #unnamed = new Set<string>();
+
+  /** An id for a result that names no call: its call is not missed. */
+  unnamedCall(): string {
+    const id = `unnamed_${this.#unnamed.size}`;
+    this.#unnamed.add(id);
+    return id;
+  }
+
   /** Types that were left out, each once. */
   get leftOut(): readonly string[] {
     return [...this.#leftOut];
@@ -73,7 +82,7 @@ export class History {
       return [];
     });
     this.refuseUnreadable(messages, "messages");
-    refuseUnasked(messages, "messages");
+    refuseUnasked(messages, "messages", this.#unnamed);
     return messages;
   }
 
@@ -110,10 +119,9 @@ export class History {
  * Refuses the result of a call that nobody made, where it is what the model shall answer. Before an answer it is read: clients that shorten
  * their history cut between a call and its result, and a refusal would end the conversation for good.
  */
-export function refuseUnasked(messages: readonly Message[], param: string): void {
-  const asked = new Set(
-    messages.flatMap((message) => (message.role === "assistant" ? message.toolCalls.map(({ callId }) => callId) : [])),
-  );
+export function refuseUnasked(messages: readonly Message[], param: string, unnamed: Iterable<string> = []): void {
+  const calls = messages.flatMap((message) => (message.role === "assistant" ? message.toolCalls : []));
+  const asked = new Set([...unnamed, ...calls.map(({ callId }) => callId)]);
   const newest = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
   const unasked = newest.find((message) => message.role === "tool" && !asked.has(message.callId));
   if (unasked?.role !== "tool") return;

@@ -67,6 +67,11 @@ function withNumber(value: unknown, [step, ...rest]: Path): unknown {
   return isObject(value) ? { ...value, [name]: withNumber(value[name], rest) } : value;
 }
 
+/** What a body without a model's name is told; `list` is the route that has them. */
+export function nameAModel(list = "/v1/models"): string {
+  return `Name a model; GET ${list} lists them.`;
+}
+
 /** The one form of "this field is wrong": names it in the text and as `param`. */
 export function refuse(
   param: string,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { answerTurn } from "../answers/answer-turn.ts";
 import { ollama } from "../dialects/ollama/encode.ts";
 import { answerLoad, type OllamaWire, ollamaChatBody, ollamaGenerateBody } from "../dialects/ollama/request.ts";
-import { refuse } from "../dialects/parse-body.ts";
+import { nameAModel, refuse } from "../dialects/parse-body.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { startsTurn } from "../http/route-headers.ts";
@@ -45,7 +45,7 @@ export const ollamaRoutes = [
     async handle(gateway, c, { json }) {
       const { model: asked, name } = json as { readonly model?: unknown; readonly name?: unknown }; // an object, or neither
       const wanted = asked ?? name;
-      if (typeof wanted !== "string" || wanted === "") throw refuse("model", "Name a model; GET /api/tags lists them.");
+      if (typeof wanted !== "string" || wanted === "") throw refuse("model", nameAModel("/api/tags"));
       const { model } = await gateway.models.resolve(wanted.replace(/:latest$/, ""), undefined, c.signal);
       return jsonResponse(ollamaShow(model));
     },

@@ -162,6 +162,18 @@ describe("a backend whose answers are read by a plan", () => {
     expect(calls).toMatchObject([{ name: "what's this?", arguments: "[1,2]", done: true }]);
   });
 
+  it("takes arguments out of a wrapper, and leaves an object alone in a tool that takes any members", async () => {
+    const any = {
+      ...bash,
+      name: "set_state",
+      parameters: { type: "object", properties: {}, additionalProperties: true },
+    };
+    const given = async (tool: typeof bash, body: string) =>
+      (await told(new ScriptedBackend(call(body, tool.name)), { tools: [tool] })).calls.map((made) => made.arguments);
+    expect(await given(bash, '{"value":{"command":"ls","more":1}}')).toEqual(['{"command":"ls","more":1}']);
+    expect(await given(any, '{"input":{"a":1}}')).toEqual(['{"input":{"a":1}}']);
+  });
+
   it("ends a turn that was cut off at its length as cut off, without asking again", async () => {
     const text = call('{"command":"ls -l').split("\n").slice(0, 2).join("\n");
     const backend = new ScriptedBackend([

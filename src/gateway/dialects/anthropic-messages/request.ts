@@ -6,13 +6,13 @@ import { History } from "../history.ts";
 import { messagesSchema, readMessages } from "../messages/any-message.ts";
 import { parseSystem, systemSchema } from "../messages/block-message.ts";
 import { readDirectives } from "../messages/directives.ts";
-import { effortIn, effortNamed, outputLimit, parseBody, refuse } from "../parse-body.ts";
+import { effortIn, effortNamed, nameAModel, outputLimit, parseBody, refuse } from "../parse-body.ts";
 import { formatIn, formatMembers } from "../response-format.ts";
 import { parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
 
 /** The members of a body that are looked at, and their types. */
 export const messagesBody = z.object({
-  model: z.string().min(1, "Name a model; GET /v1/models lists them."),
+  model: z.string().min(1, nameAModel()),
   messages: messagesSchema,
   system: systemSchema,
   max_tokens: z.number().int().nonnegative().nullish(),

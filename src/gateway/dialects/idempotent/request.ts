@@ -7,7 +7,7 @@ import {
   type StreamUnifiedChatRequest,
 } from "../../../proto/aiserver/v1/chat_pb.ts";
 import { answerMessage, type Block } from "../answer.ts";
-import { refuse } from "../parse-body.ts";
+import { nameAModel, refuse } from "../parse-body.ts";
 import type { ToolResult } from "./client-message.ts";
 import { refuseImages } from "./unread.ts";
 
@@ -20,7 +20,7 @@ const efforts = { 1: "medium", 2: "high" } as const;
  */
 export function parseChat(chat: StreamUnifiedChatRequest): TurnRequest {
   const model = chat.modelDetails?.modelName?.trim() ?? "";
-  if (model === "") throw refuse("model_details.model_name", "Name a model; GET /v1/models lists them.");
+  if (model === "") throw refuse("model_details.model_name", nameAModel());
   refuseImages(chat);
   const told: readonly Message[] =
     (chat.systemPrompt ?? "") === ""

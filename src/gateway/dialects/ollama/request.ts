@@ -9,6 +9,7 @@ import {
   effortNamed,
   imageFromBase64,
   imageFromUrl,
+  nameAModel,
   outputLimit,
   parseAt,
   parseBody,
@@ -32,7 +33,7 @@ const calls = z.object({ tool_calls: z.array(toolCall).nullish() });
 const result = z.object({ tool_name: z.string().nullish(), tool_call_id: z.string().nullish() });
 
 const common = {
-  model: z.string().min(1, "Name a model; GET /api/tags lists them."),
+  model: z.string().min(1, nameAModel("/api/tags")),
   stream: z.boolean().nullish(),
   format: z.union([z.literal("json"), z.literal(""), z.record(z.string(), z.unknown())]).nullish(),
   options: z
@@ -133,7 +134,10 @@ function formatOf(format: z.infer<typeof common.format>): ResponseFormat {
 
 const speakers: readonly Speaker[] = ["user", "assistant", "tool"];
 
-/** Calls have ids in new versions only: a result without one belongs to the first open call of its name, else to the first of all. */
+/**
+ * Calls have ids in new versions only: a result without one belongs to the first open call of its name, else to the first of all. Clients
+ * that leave out the calls send it alone, so without any open call it is read as the result of a call that nobody can name.
+ */
 function parseMessages(given: readonly unknown[], history: History): Message[] {
   const open: { readonly callId: string; readonly name: string }[] = [];
   let made = 0;
@@ -145,7 +149,7 @@ function parseMessages(given: readonly unknown[], history: History): Message[] {
       const at = named < 0 && !id && open.length > 0 ? 0 : named;
       const [call] = at < 0 ? [] : open.splice(at, 1);
       const shown = name ?? call?.name;
-      const callId = id || (call?.callId ?? `call_${made++}`);
+      const callId = id || (call?.callId ?? history.unnamedCall());
       const content = resultContent(message["content"]);
       const parts = partsOf({ ...message, content }, path, history);
       return [{ role, callId, ...(shown ? { name: shown } : {}), parts, isError: false }];

@@ -101,7 +101,7 @@ describe("parseChatRequest", () => {
     ["tool_choice", { tools: [weather, { type: "web_search" }], tool_choice: { type: "web_search" } }],
     ["tool_choice", { tools: [weather], tool_choice: { type: "function", function: { name: "other" } } }],
     ["stop", { stop: ["a", "b", "c", "d", "e"] }],
-    ["max_tokens", { max_tokens: -1 }],
+    ["max_tokens", { max_tokens: 1.5 }],
     ["stream", { stream: "yes" }],
     ["messages", { messages: [] }],
     ["messages", { messages: [{ role: "wizard", content: "x" }] }],

@@ -3,7 +3,7 @@ import type { TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
 import { messagesSchema, readMessages } from "../messages/any-message.ts";
-import { effortIn, outputLimit, parseBody, refuse } from "../parse-body.ts";
+import { effortIn, nameAModel, outputLimit, parseBody, refuse } from "../parse-body.ts";
 import { formatIn, formatMembers } from "../response-format.ts";
 import { parseToolChoice, toolChoiceSchema } from "../tool-choice.ts";
 import { functionsSchema } from "../tool-forms.ts";
@@ -13,11 +13,12 @@ import { functionCallSchema, parseTools, toolsSchema } from "./tools.ts";
 const stopSchema = z.union([z.string(), z.array(z.string())]).nullish();
 const mostStops = 4;
 
-const tokens = z.number().int().nonnegative().nullish();
+/** Programs written for local servers send -1 for "no limit". */
+const tokens = z.number().int().min(-1).nullish();
 
 /** The members of a body that are looked at, and their types. */
 export const chatBody = z.object({
-  model: z.string().min(1, "Name a model; GET /v1/models lists them."),
+  model: z.string().min(1, nameAModel()),
   messages: messagesSchema,
   stream: z.boolean().nullish(),
   stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),

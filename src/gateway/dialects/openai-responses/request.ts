@@ -3,7 +3,7 @@ import { isObject } from "../../../base/json.ts";
 import type { Message, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History, refuseUnasked } from "../history.ts";
-import { effortIn, otherApi, outputLimit, parseBody, refuse, textParts } from "../parse-body.ts";
+import { effortIn, nameAModel, otherApi, outputLimit, parseBody, refuse, textParts } from "../parse-body.ts";
 import { formatIn, formatMembers } from "../response-format.ts";
 import { parseToolChoice, toolChoiceSchema } from "../tool-choice.ts";
 import { inputSchema, parseInput, toolsOfItems } from "./input.ts";
@@ -11,7 +11,7 @@ import { type NamespacedName, parseTools, toolsSchema } from "./tools.ts";
 
 /** The members of a body that are looked at, and their types. */
 export const responsesBody = z.object({
-  model: z.string().min(1, "Name a model; GET /v1/models lists them."),
+  model: z.string().min(1, nameAModel()),
   input: inputSchema,
   instructions: z.string().nullish(),
   previous_response_id: z.string().nullish(),

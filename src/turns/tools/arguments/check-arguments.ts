@@ -33,15 +33,14 @@ function freeformText(value: unknown): CheckedArguments {
 }
 
 /** Names under which models put all arguments once more. */
-const wrapperNames = new Set(["value", "arguments", "args", "parameters", "params", "input"]);
+export const wrapperNames = new Set(["value", "arguments", "args", "parameters", "params", "input"]);
 
-/** The object inside another one that has it alone, under a name that the schema does not have, if its own members are the schema's. */
+/** The object inside another one that has it alone, under a name that the schema does not have, if a member of it is the schema's. */
 function unwrapped({ shownParameters: { properties } }: ShownTool, value: unknown): unknown {
   if (!isObject(value) || !isObject(properties)) return value;
   const [[name, inner] = [], ...more] = Object.entries(value);
   if (name === undefined || more.length > 0 || !wrapperNames.has(name) || Object.hasOwn(properties, name)) return value;
-  const members = isObject(inner) ? Object.keys(inner) : [];
-  return members.length > 0 && members.every((key) => Object.hasOwn(properties, key)) ? inner : value;
+  return isObject(inner) && Object.keys(inner).some((key) => Object.hasOwn(properties, key)) ? inner : value;
 }
 
 const maxRounds = 20;

@@ -1,4 +1,5 @@
 import { isObject, writeJson } from "../../../base/json.ts";
+import { wrapperNames } from "../arguments/check-arguments.ts";
 import { onlyText, parsedJson } from "../arguments/json.ts";
 import type { ShownTool, ToolNames } from "../names.ts";
 import { type CallAttempt, callsFromJson, findTool, propertiesOf } from "./call-shapes.ts";
@@ -89,9 +90,9 @@ function unwrapped(read: Readonly<Record<string, unknown>>, tool: ShownTool, nam
   const calls = callsFromJson(read, names);
   if (calls?.length === 1 && calls[0]?.tool === tool) return calls[0].arguments;
   const [[key, value] = ["", undefined], ...more] = Object.entries(read);
-  if (more.length > 0 || !/^(?:arguments|args|parameters|params|input)$/.test(key)) return read;
-  const isText = typeof value === "string" && /^\s*[{<]/.test(value); // of an element
-  const inner = isText ? readArguments(value, tool, names) : value;
+  const isElement = typeof value === "string" && /^\s*[{<]/.test(value); // an object under such a name is left to the check
+  if (more.length > 0 || !isElement || !wrapperNames.has(key)) return read;
+  const inner = readArguments(value, tool, names);
   return isObject(inner) ? inner : read;
 }
 
