@@ -47,13 +47,19 @@ async function runCommand(): Promise<void> {
     import("node:os"),
   ]);
   const stop = new AbortController();
+  let stoppedAt = 0;
   const hasTerminal = process.stdin.isTTY || process.stdout.isTTY;
   // On Windows a closed console sends SIGHUP, and Ctrl-Break SIGBREAK, which other systems do not have.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"] as const) {
     process.on(signal, () => {
       // With a terminal, it means that the terminal is gone. Without one it is ignored, as `nohup` promises.
       if (signal === "SIGHUP" && process.platform !== "win32" && !hasTerminal) return;
-      if (stop.signal.aborted) process.exit(130); // asked twice: leave at once
+      if (stop.signal.aborted) {
+        // A person who asks again means: at once. But npm passes on the Ctrl-C that the terminal sends to both, some ms later.
+        if (systemClock.monotonic() - stoppedAt > 500) process.exit(130);
+        return;
+      }
+      stoppedAt = systemClock.monotonic();
       stop.abort(Object.assign(new DOMException("This operation was aborted", "AbortError"), { by: signal }));
     });
   }

@@ -152,6 +152,23 @@ test.runIf(process.platform !== "win32")(
   },
 );
 
+test.runIf(process.platform !== "win32")(
+  "a stop that arrives twice, from the terminal's group and from npm, is one orderly stop",
+  async () => {
+    const home = temporaryHome();
+    await simulator({ home, turn: { rate: 4_000, size: 1_500, holdAfter: 700 } });
+    const served = await gateway({ home });
+    const open = await post(served, chat);
+    const text = await told(open, () => {
+      process.kill(served.pid, "SIGINT");
+      process.kill(served.pid, "SIGTERM");
+    });
+    expect(text).toMatch(/"code":"unavailable"/);
+    await served.ended;
+    expect(await served.stop()).toBe(0);
+  },
+);
+
 test("several stops at once end one gateway, and each says so", async () => {
   const home = temporaryHome();
   const served = await gateway({ home });
