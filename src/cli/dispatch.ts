@@ -10,6 +10,7 @@ import { readSettings } from "./settings.ts";
 import { wrapLine, wrapProse } from "./terminal/display-width.ts";
 import { exitCodeFor, exitCodeMeanings, exitCodes } from "./terminal/exit-codes.ts";
 import { type Io, openOutput } from "./terminal/output.ts";
+import { nearestWord } from "./terminal/spell.ts";
 
 /** Runs one command line with these commands and returns its exit code. Only the entry file exits. */
 export async function dispatch(argv: readonly string[], io: Io, available: readonly Command[]): Promise<number> {
@@ -184,7 +185,12 @@ function build(command: Command, port: ParserPort, path = command.name, group = 
   if (command.examples !== undefined) {
     program.addHelpText("after", `\n${["Examples:", ...examplesIn(command.examples, widthOf(port))].join("\n")}`);
   }
+  const words = command.subcommands?.map(({ name }) => name) ?? [];
+  // The parser reads a word that is no subcommand as an argument too many.
+  const isMistyped = words.length > 0 && names.length === 0;
+  program.allowExcessArguments(isMistyped);
   program.action(async () => {
+    if (isMistyped && program.args[0] !== undefined) throw noSubcommand(path, program.args[0], words);
     const empty = names[program.args.indexOf("")];
     if (empty !== undefined)
       throw new MillraceError("invalid_request", `The ${empty} is empty.`, {
@@ -194,6 +200,14 @@ function build(command: Command, port: ParserPort, path = command.name, group = 
     await port.found(command, { ...readOptions(program, command.options, port.env, configured), args: program.args });
   });
   return program;
+}
+
+function noSubcommand(path: string, typed: string, words: readonly string[]): MillraceError {
+  const near = nearestWord(typed, words);
+  const help = `\`millrace ${path} --help\` lists its commands.`;
+  return new MillraceError("invalid_request", `Unknown command '${path} ${typed}'.`, {
+    hint: near === undefined ? help : `Did you mean ${near}? ${help}`,
+  });
 }
 
 /** Each example with its effect beside it, or below it if the line would be too wide. */

@@ -120,6 +120,18 @@ test.each([
   expect(stderr).toContain(message);
 });
 
+test.each([
+  [["keys", "creat", "x"], "Unknown command 'keys creat'.", "Did you mean create? `millrace keys --help`"],
+  [["keys", "--json", "xyzzy"], "Unknown command 'keys xyzzy'.", "`millrace keys --help` lists its commands."],
+  [["config", "unset", "port"], "Unknown command 'config unset'.", "Did you mean set?"],
+  [["service", "instal"], "Unknown command 'service instal'.", "Did you mean install?"],
+])("a mistyped subcommand (%j) exits 64 and names the nearest one", async (argv, message, hint) => {
+  const io = fakeIo({ homeFolder });
+  expect(await main(argv, io)).toBe(64);
+  const written = io.written.stdout() + io.written.stderr();
+  expect([written.includes(message), written.includes(hint)]).toEqual([true, true]);
+});
+
 test("help knows subcommands", async () => {
   expect((await millrace(["help", "probe"])).stdout).toBe((await millrace(["probe", "--help"])).stdout);
   const io = fakeIo({ homeFolder: "/nonexistent" });

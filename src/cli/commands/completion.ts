@@ -32,7 +32,8 @@ export function completionCommand(loadAll: () => Promise<readonly Command[]>): C
       }
       const shell = shells.find((each) => each === args[0]);
       if (shell === undefined) {
-        throw new MillraceError("invalid_request", `There is no completion for ${JSON.stringify(args[0] ?? "")}.`, {
+        const message = args[0] === undefined ? "The shell is missing." : `There is no completion for "${args[0]}".`;
+        throw new MillraceError("invalid_request", message, {
           hint: `One of: ${shells.join(", ")}.`,
         });
       }

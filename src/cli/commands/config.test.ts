@@ -55,6 +55,8 @@ test("an unknown key is an error with the nearest one, in the file and on the co
     expect(stderr).toContain('hint: Did you mean "port"?');
   }
   expect((await homeWith().run(["config", "set", "serve.prot", "1"])).stderr).toContain("Did you mean serve.port?");
+  expect((await homeWith().run(["config", "get", "prot"])).stderr).toContain("Did you mean serve.port?");
+  expect((await homeWith().run(["config", "get", "colours"])).stderr).not.toContain("Did you mean");
 });
 
 test("a wrong value is not written, and one in the file stops serve with its place", async () => {
@@ -64,6 +66,10 @@ test("a wrong value is not written, and one in the file stops serve with its pla
   expect(readFileSync(file, "utf8")).toBe("[serve]\n");
   writeFileSync(file, '[serve]\ngrace = "soon"\n');
   expect((await run(["serve", "--port", "0"])).stderr).toContain(`${file}: grace of [serve]: "soon" is not a time`);
+  writeFileSync(file, "[serve]\nshow_texts = true\n");
+  expect((await run(["config", "check"])).stderr).toContain('show_texts of [serve]: "true" is not one of on, off.');
+  writeFileSync(file, "[serve]\nport = true\n");
+  expect((await run(["config", "check"])).stderr).toContain("port of [serve] cannot be true or false.");
 });
 
 test("the file sets options of serve for each command that takes them; variable and command line win", async () => {

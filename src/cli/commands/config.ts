@@ -4,7 +4,6 @@ import { parse, stringify } from "smol-toml";
 import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
-import { editDistance } from "../../models/nearest.ts";
 import { chatModel } from "../chat/answer-facts.ts";
 import { listModels } from "../clients/target.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
@@ -22,6 +21,7 @@ import { findGateway } from "../gateway-process/gateway-client.ts";
 import { flag, kebab } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { checkGatewayOptions } from "../serve/gateway-options.ts";
+import { nearestWord } from "../terminal/spell.ts";
 import { printTable } from "../terminal/table.ts";
 import { serveCommand } from "./serve.ts";
 
@@ -151,9 +151,13 @@ function settingOf(key: string): Setting {
   const known = serveSettings(serveCommand);
   const found = known.find((setting) => setting.key === key || setting.key === `serve.${key}`);
   if (found !== undefined) return found;
-  const nearest = known.toSorted((a, b) => editDistance(key, a.key) - editDistance(key, b.key))[0];
+  const short = (full: string) => full.replace(/^serve\./, "");
+  const nearest = nearestWord(
+    short(key),
+    known.map((setting) => short(setting.key)),
+  );
   throw new MillraceError("invalid_request", `There is no setting ${JSON.stringify(key)}.`, {
-    hint: `Did you mean ${nearest?.key ?? "serve.port"}? \`millrace config get\` lists all. Agents are set in the file itself.`,
+    hint: `${nearest === undefined ? "" : `Did you mean serve.${nearest}? `}\`millrace config get\` lists all. Agents are set in the file itself.`,
   });
 }
 

@@ -58,6 +58,10 @@ describe("config.toml", () => {
     ['[[agents]]\nname = "a"\ncommand = ""', "command of agent 1 is empty", "docs/"],
     ['[[agents]]\nname = "a"\ncommand = "a \'b"', "command of agent 1 has a quote that is not closed", "docs/"],
     ['[[agents]]\nname = "a"\ncommand = 7', "command of agent 1 must be a command", "docs/"],
+    ['[agents]\nname = "a"', "[agents] must be written [[agents]], once for each agent", "docs/"],
+    ["serve = 1", "[serve] must be a table", "docs/"],
+    ["serve.allow_host = [1]", "allow_host of [serve] must be a text in quotes, a number", "docs/"],
+    ['[[agents]]\nname = "a"\ncommand = "a"\nset = { A = 1 }', "set.A of agent 1 must be a text in quotes", "docs/"],
     ["[serve\n", "line 1 is not TOML", "docs/"],
     ['a = "b\n', "line 1 is not TOML (a string has no closing quote on its line)", "docs/"],
     [

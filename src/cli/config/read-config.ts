@@ -3,9 +3,9 @@ import { parse, TomlError } from "smol-toml";
 import { z } from "zod";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { barrierTo, lookAt } from "../../base/node/file-access.ts";
-import { editDistance } from "../../models/nearest.ts";
 import type { Command } from "../command.ts";
 import { type OptionSpec, splitCommand } from "../options.ts";
+import { nearestWord } from "../terminal/spell.ts";
 
 /** Names that would read as something else in `<agent>/<model>` or in an id. */
 const reservedNames: ReadonlySet<string> = new Set(["acp", "devin", "devin-next", "millrace", "windsurf"]);
@@ -44,7 +44,7 @@ export type SettingValue = z.output<typeof settingValue>;
 export const configSchema = z.strictObject({
   /** Checked against the options of `serve`, by `parseServeTable`. */
   serve: z.record(z.string(), settingValue).optional(),
-  agents: z.array(agent).default([]),
+  agents: z.array(agent, "must be written [[agents]], once for each agent").default([]),
 });
 
 /** The schema of one agent, for the page and the JSON schema. */
@@ -118,7 +118,7 @@ export function parseConfig(text: string, file: string): Config {
       error,
     );
   }
-  const parsed = configSchema.safeParse(table);
+  const parsed = configSchema.safeParse(table, { error: wanted });
   if (!parsed.success) {
     const [first] = parsed.error.issues;
     if (first?.code === "unrecognized_keys") {
@@ -135,6 +135,19 @@ export function parseConfig(text: string, file: string): Config {
   return parsed.data;
 }
 
+/** What a value of the wrong type must be, where its schema does not say it. */
+function wanted({ code, expected }: { readonly code?: string; readonly expected?: unknown }): string | undefined {
+  if (code === "invalid_union") return "must be a text in quotes, a number, true, false, or a list of texts";
+  const forms: Readonly<Record<string, string>> = {
+    string: "a text in quotes",
+    array: "a list",
+    boolean: "true or false",
+    record: "a table",
+    object: "a table",
+  };
+  return code === "invalid_type" ? `must be ${forms[String(expected)] ?? String(expected)}` : undefined;
+}
+
 /** The error for a key that nothing reads. `place`: the table in words, "" for the top. */
 function unknownKey(
   key: string,
@@ -147,9 +160,8 @@ function unknownKey(
 
 /** A hint that names the nearest known setting, or all of them. */
 function nearestOf(key: string, known: readonly string[]): string {
-  const [nearest] = known.toSorted((a, b) => editDistance(key, a) - editDistance(key, b));
-  const isNear = nearest !== undefined && editDistance(key, nearest) <= Math.max(2, Math.floor(key.length / 2));
-  return isNear ? `Did you mean "${nearest}"?` : `The settings there are ${known.join(", ")}.`;
+  const nearest = nearestWord(key, known);
+  return nearest === undefined ? `The settings there are ${known.join(", ")}.` : `Did you mean "${nearest}"?`;
 }
 
 /** `agents[0].command`, as a person counts and writes it: `command of agent 1`. */
@@ -228,7 +240,8 @@ function parseValue(spec: OptionSpec<unknown>, value: SettingValue, wrong: (why:
     throw wrong(" must be true or false");
   }
   const isList = Array.isArray(spec.initial);
-  if (typeof value === "boolean" || (Array.isArray(value) && !isList)) throw wrong(" must be one value");
+  if (Array.isArray(value) && !isList) throw wrong(" must be one value and no list");
+  if (typeof value === "boolean" && spec.choices === undefined) throw wrong(" cannot be true or false");
   try {
     return Array.isArray(value) ? value.flatMap((each) => spec.parse(each)) : spec.parse(String(value));
   } catch (error) {

@@ -1,3 +1,12 @@
+import { editDistance } from "../../models/nearest.ts";
+
+/** The word that was probably meant; undefined where none is near. */
+export function nearestWord(typed: string, words: readonly string[]): string | undefined {
+  const [nearest] = words.toSorted((a, b) => editDistance(typed, a) - editDistance(typed, b));
+  const most = Math.max(2, Math.floor(typed.length / 2));
+  return nearest !== undefined && editDistance(typed, nearest) <= most ? nearest : undefined;
+}
+
 /** `312 KB`, `1.4 GB`; powers of 1000, as disks are sold. */
 export function spellBytes(bytes: number): string {
   const units = ["bytes", "KB", "MB", "GB", "TB"];
