@@ -17,6 +17,7 @@ test.each([
   ["ENFILE", "open", "/a", "/a cannot be written: this machine has too many files open."],
   ["ENOENT", "mkdir", "/a", "/a cannot be written: the disk may be read-only."],
   ["EEXIST", "mkdir", "/a", "/a cannot be written: a file stands where a folder must be."],
+  ["EISDIR", "open", "/a/b", "/a/b cannot be written: a folder stands where a file must be."],
   ["ENOTDIR", "open", "/a/b", "/a/b cannot be written: a file stands where a folder must be."],
   ["ENOENT", "mkdtemp", "/a/b-XXXXXX", "/a/b-XXXXXX cannot be written: its folder is missing."],
   ["EROFS", "mkdtemp", "/a/b-XXXXXX", "/a/b-XXXXXX cannot be written: the disk is read-only."],

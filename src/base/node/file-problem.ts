@@ -35,6 +35,7 @@ const reasons: Readonly<Record<string, readonly [why: string, hint: string]>> = 
   EMFILE: ["this process has too many files open", files],
   ENFILE: ["this machine has too many files open", files],
   EIO: ["the disk reports an error", "Look at the disk: the system's log has more."],
+  EISDIR: ["a folder stands where a file must be", "Move that folder away, then try again."],
   ENOTDIR: ["a file stands where a folder must be", place],
   "EEXIST of mkdir": ["a file stands where a folder must be", place],
 };
