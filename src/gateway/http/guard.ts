@@ -59,15 +59,13 @@ export function refuseForeign(policy: GuardPolicy, headers: Headers): Refusal | 
   const host = headers.get("host");
   if (host === null) return notServed(400, "The request has no Host header.", "Send one.");
   if (!policy.hosts.has(hostName(host))) {
-    return notServed(403, `Host ${quote(host)} is not served here.`, "Use 127.0.0.1 or localhost, or allow the host.");
+    const set = "`millrace config set serve.allow_host <name>`, then `millrace restart`";
+    return notServed(403, `Host ${quote(host)} is not served here.`, `Use 127.0.0.1 or localhost, or ${set}.`);
   }
   const origin = headers.get("origin");
   if (origin !== null && !policy.origins.has(origin)) {
-    return notServed(
-      403,
-      `Pages of ${quote(origin)} may not call this gateway.`,
-      "Allow the origin in the configuration.",
-    );
+    const hint = "Allow them with `millrace config set serve.allow_origin <origin>`, then `millrace restart`.";
+    return notServed(403, `Pages of ${quote(origin)} may not call this gateway.`, hint);
   }
   return undefined;
 }
