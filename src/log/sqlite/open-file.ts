@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type * as Sqlite from "node:sqlite";
 import type { DatabaseSync } from "node:sqlite";
@@ -92,10 +92,13 @@ export function setDatabaseAside(path: string): string {
 /**
  * Makes the file of a database (0600, its folder 0700) where there is none. One that is there is not opened: closing it would give away
  * the locks of every connection that this process has to it. Another program could then take the file for itself and delete its WAL.
+ * Throws as the system does, also where the file cannot be written: SQLite would open it for reading alone, and so would every later
+ * connection of this process for as long as that one is open.
  */
 export function makeDatabaseFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
+  if (existsSync(path)) accessSync(path, constants.W_OK);
+  else closeSync(openSync(path, "a", 0o600));
 }
 
 /** Tells the file at a path from another one of the same name; undefined if there is none. */
