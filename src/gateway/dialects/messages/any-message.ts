@@ -13,7 +13,8 @@ type Form = "chat" | "blocks";
 
 /** The form of a message that brings calls or results; undefined for others, which look alike. */
 export function formOf({ role, content, tool_calls: calls, function_call: legacy }: JsonObject): Form | undefined {
-  const isCall = (block: unknown) => isObject(block) && ["tool_use", "tool_result"].includes(String(block["type"]));
+  const isCall = (block: unknown) =>
+    isObject(block) && (block["type"] === "tool_use" || block["type"] === "tool_result");
   if (Array.isArray(content) && content.some(isCall)) return "blocks";
   const hasCalls = (Array.isArray(calls) && calls.length > 0) || isObject(legacy);
   return role === "tool" || role === "function" || (role === "assistant" && hasCalls) ? "chat" : undefined;
