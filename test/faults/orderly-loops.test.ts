@@ -58,7 +58,13 @@ const events: Readonly<Record<string, OrderlyEvent>> = {
     async befall({ home, ide, current }) {
       const hosts = (await lookAtHosts(join(home, ".millrace/agents"))).map(({ hostPid }) => hostPid);
       const agents = ide.agentReport().processes.flatMap(({ pid, running }) => (running ? [pid] : []));
-      for (const pid of [current.pid, ...hosts, ...agents]) process.kill(pid, "SIGTERM");
+      for (const pid of [current.pid, ...hosts, ...agents]) {
+        try {
+          process.kill(pid, "SIGTERM");
+        } catch {
+          // it ended with the one before
+        }
+      }
       await ide.restart();
     },
   },
