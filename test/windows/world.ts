@@ -18,7 +18,7 @@ export interface World {
 /** Wine 10 is the first that Node 24 runs under; Debian 13 has it. */
 const debian = "trixie";
 /** The most that one program may take: a server of Wine that crashed ends nothing by itself. */
-const limitS = 540;
+const limitS = 900;
 const packages = "wine64,wine,ca-certificates,procps";
 
 const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "millrace/windows");
