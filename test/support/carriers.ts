@@ -98,8 +98,8 @@ const chatBody: Body = ({ model, said, tool, hosted }) => ({
 const ollamaBody: Body = ({ model, said, tool, hosted }) => ({
   model,
   messages: chatMessages(said, {
-    call: (name, args) => ({ function: { name, arguments: parseJson(args) } }),
-    result: { tool_name: "t" },
+    call: (name, args) => ({ id: callId, function: { name, arguments: parseJson(args) } }),
+    result: { tool_name: "t", tool_call_id: callId },
   }),
   ...offered(tool && chatTool(tool), hosted && { type: "web_search" }),
 });
