@@ -114,7 +114,7 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
     void kept.adopt(process);
     return process;
   };
-  const kept = new KeptSessions(spec, clock, starter.folder);
+  const kept = new KeptSessions(clock, starter.folder);
   let prompts = 0;
   const knowledge = new NativeKnowledge(starter.folder, options.tools ?? "auto");
   const { events } = options;

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { KnownAgent, Variables } from "./known-agent.ts";
 
 /** Read after the owner's own, which are set in Claude's settings. */
@@ -26,9 +25,5 @@ export const claude: KnownAgent = {
         settings: { disableAllHooks: true, outputStyle: "default", env: claudeVariables },
       },
     },
-  },
-  traces: {
-    root: (given, home) => given["CLAUDE_CONFIG_DIR"] ?? join(home, ".claude"),
-    folders: { projects: 1, telemetry: 0, "session-env": 0, todos: 0, debug: 0, "file-history": 0 },
   },
 };

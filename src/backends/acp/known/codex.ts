@@ -13,12 +13,6 @@ export const codex: KnownAgent = {
   environment: (_, given) => ({ CODEX_CONFIG: codexConfig(given) }),
   // a session with our server replaces the `mcp_servers` of CODEX_CONFIG; the settings of its folder stay in force
   inFolder: (given) => ({ ".codex/config.toml": codexServersOff(given) }),
-  // its `session/delete` only archives
-  traces: {
-    root: (given, home) => given["CODEX_HOME"] ?? join(home, ".codex"),
-    folders: { sessions: 3, archived_sessions: 0, shell_snapshots: 0, "thread-writer-locks": 0 },
-    databases: /^(?:state|thread_history)_\d+\.sqlite$/,
-  },
 };
 
 /**

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { writeJson } from "../../../base/json.ts";
 import { type KnownAgent, noMemory } from "./known-agent.ts";
 import { serverName } from "./tool-names.ts";
@@ -19,6 +18,5 @@ export const gemini: KnownAgent = {
       context: { fileName: [noMemory], memoryBoundaryMarkers: [] },
     }),
   }),
-  traces: { root: (_, home) => join(home, ".gemini"), folders: { tmp: 2 }, shortNames: true },
   file: `[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 998\n\n[[rule]]\nmcpName = "*"\ntoolName = "*"\ndecision = "allow"\npriority = 999\n`,
 };

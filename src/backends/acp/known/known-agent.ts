@@ -25,16 +25,6 @@ export interface KnownAgent {
    * client's tools needs a folder of its own. Source: docs/dev/wire/acp.md, "The server of a session".
    */
   readonly sharesServers?: true;
-  /** What its sessions leave on disk, where we can tell it from what is its owner's. */
-  readonly traces?: {
-    readonly root: (given: Variables, home: string) => string;
-    /** By name: how many levels of folders are below each. */
-    readonly folders: Readonly<Record<string, number>>;
-    /** Its databases beside these folders, by their names. */
-    readonly databases?: RegExp;
-    /** Its files have only the beginning of the session's id in their names, and the whole id in their first line. */
-    readonly shortNames?: true;
-  };
 }
 
 /** The name of a file that is nowhere, in place of those that an agent reads its owner's notes from. */

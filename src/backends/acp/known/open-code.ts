@@ -36,12 +36,6 @@ export const openCode: KnownAgent = {
     [`${openCodeFolder}/node_modules/.none`]: "",
   }),
   sharesServers: true,
-  // it has no `session/delete`
-  traces: {
-    root: (given, home) => join(given["XDG_DATA_HOME"] ?? join(home, ".local/share"), "opencode"),
-    folders: {},
-    databases: /^opencode\.db$/,
-  },
 };
 
 /** The user's configuration with ours over it: OpenCode reads this variable last. */

@@ -7,7 +7,6 @@ import { gemini } from "./gemini.ts";
 import type { KnownAgent } from "./known-agent.ts";
 import { openCode } from "./open-code.ts";
 import { qwen } from "./qwen.ts";
-import { removeTraces } from "./traces.ts";
 
 const table: readonly KnownAgent[] = [codex, claude, gemini, qwen, openCode];
 
@@ -64,11 +63,6 @@ export async function ownSettings(spec: AcpAgentSpec, folder: string): Promise<O
 /** Whether the agent is started with settings that leave it no tool of its own. */
 export function hasNoTools(spec: AcpAgentSpec): boolean {
   return spec.allowsActions !== true && knownAgent(spec) !== undefined;
-}
-
-/** Removes what a session that is closed for good left on disk. Never throws. */
-export async function forgetSession(spec: AcpAgentSpec, id: string): Promise<void> {
-  await removeTraces(spec, knownAgent(spec)?.traces, id);
 }
 
 /** Whether a model of this agent, in this version, can call the tools of a server that its session gets. */

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { writeJson } from "../../../base/json.ts";
 import { type KnownAgent, noMemory } from "./known-agent.ts";
 import { serverName } from "./tool-names.ts";
@@ -14,7 +13,6 @@ export const qwen: KnownAgent = {
   servesSince: "0.24",
   args: () => ["--extensions", "none"],
   environment: (file) => ({ QWEN_CODE_SYSTEM_SETTINGS_PATH: file }),
-  traces: { root: (_, home) => join(home, ".qwen"), folders: { projects: 2, debug: 0, todos: 0 } },
   file: writeJson({
     tools: { core: ["none"], approvalMode: "plan", toolSearch: { enabled: false }, disabled: qwenTools },
     memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false, enableAutoSkill: false },

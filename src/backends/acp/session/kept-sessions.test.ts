@@ -5,19 +5,11 @@ import type { AgentProcess } from "./agent-process.ts";
 import { KeptSessions } from "./kept-sessions.ts";
 import type { OpenSession } from "./open-session.ts";
 
-const spec = {
-  name: "played",
-  ide: "played",
-  vendor: "other",
-  command: "played",
-  args: [],
-  environment: {},
-  folder: "/nowhere",
-} as const;
+const folder = "/nowhere";
 
 /** Sessions that are parked in one process; `cancelled` are those that it discarded. */
 function world() {
-  const kept = new KeptSessions(spec, new FakeClock(), spec.folder);
+  const kept = new KeptSessions(new FakeClock(), folder);
   const cancelled: string[] = [];
   const sessions = new Map<string, OpenSession>();
   const discard = async (id: string) => void cancelled.push(id);
@@ -72,7 +64,7 @@ it("a request that names the call of a prompt in another way cancels that prompt
 
 it("the memory of a process is asked for every ten seconds at most, however many turns end there", async () => {
   const clock = new FakeClock();
-  const kept = new KeptSessions(spec, clock, spec.folder);
+  const kept = new KeptSessions(clock, folder);
   let asked = 0;
   const sessions = new Map([{}, {}].map((session, n) => [`session ${n}`, session as OpenSession]));
   const rssBytes = async () => void asked++;

@@ -5,8 +5,6 @@ import type { Clock } from "../../../base/clock.ts";
 import { readIfThere, syncFolder } from "../../../base/node/durable-file.ts";
 import { remove } from "../../../base/node/move-file.ts";
 import { replaceFile } from "../../../base/node/replace-file.ts";
-import type { AcpAgentSpec } from "../known/agent-spec.ts";
-import { forgetSession } from "../known/own-settings.ts";
 import { isUnknownSession } from "../process/errors.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import type { OpenSession } from "./open-session.ts";
@@ -35,7 +33,6 @@ const maxReplacements = 8;
  *   was never prompted.
  */
 export class KeptSessions {
-  readonly #spec: AcpAgentSpec;
   readonly #clock: Clock;
   readonly #folder: string;
   readonly #parked = new Map<string, { process: AgentProcess; session: OpenSession }>();
@@ -43,8 +40,7 @@ export class KeptSessions {
   #pruned = false;
 
   /** `folder`: the agent's. */
-  constructor(spec: AcpAgentSpec, clock: Clock, folder: string) {
-    this.#spec = spec;
+  constructor(clock: Clock, folder: string) {
     this.#clock = clock;
     this.#folder = join(folder, "moved-sessions");
   }
@@ -117,7 +113,7 @@ export class KeptSessions {
     if ((await within(running.ended, cancelMs, this.#clock)) === undefined) process.abandon(sessionId); // it does not listen
   }
 
-  /** Stops a session that works, deletes or closes it as the agent allows, and removes what it left on disk. Throws where that failed: the session is still there. */
+  /** Stops a session that works, and deletes or closes it as the agent allows. Throws where that failed: the session is still there. */
   async discard(process: AgentProcess, sessionId: string): Promise<void> {
     await this.stop(process, sessionId);
     try {
@@ -125,7 +121,6 @@ export class KeptSessions {
     } catch (error) {
       if (!isUnknownSession(error)) throw error; // it was never stored, or is deleted already
     }
-    await forgetSession(this.#spec, sessionId);
   }
 
   /** Closes half of the sessions that wait for their next turn, where the agent and its children take too much memory. */

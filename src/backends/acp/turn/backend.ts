@@ -1,7 +1,6 @@
 import type { CascadeId } from "../../../base/ids.ts";
 import type { Backend } from "../../backend.ts";
 import { plainLaunch } from "../known/devin.ts";
-import { forgetSession } from "../known/own-settings.ts";
 import { isUnknownSession, turnFailure } from "../process/errors.ts";
 import type { AgentParts } from "../session/agent-parts.ts";
 import { sessionIdOf } from "../session/open-session.ts";
@@ -43,7 +42,6 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
     return;
   }
   if (pool.lastAbilities?.canDelete === false) {
-    await forgetSession(spec, id);
     await kept.forget(logged);
     return;
   }
@@ -55,6 +53,5 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
   } finally {
     lease.release();
   }
-  await forgetSession(spec, id);
   await kept.forget(logged);
 }

@@ -343,7 +343,7 @@ test("a turn whose session was replaced in its midst is found in the new one aft
   const child = new PlayedAgent("session/load");
   const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
   const { backend } = open(child, folder);
-  await new KeptSessions(specOf(folder), child.clock, join(folder, "slow")).moved("s", "new", 1);
+  await new KeptSessions(child.clock, join(folder, "slow")).moved("s", "new", 1);
   const from = { cascadeId: continued.continues, fromStep: 1, text: "", thinking: "" };
   const { signal } = new AbortController();
   const resumed = collected(backend.resume(promptFor("default"), from, options, signal));
