@@ -1,11 +1,11 @@
 import type { Part } from "../../log/request.ts";
+import { bounds } from "./bounds.ts";
 import type { History } from "./history.ts";
 import { imageFromBase64, refuse, textParts } from "./parse-body.ts";
 
 const texts =
   /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|toml|javascript|typescript|x-sh|sql|x-ndjson)\b|[a-z]+\/[\w.-]+\+(?:json|xml)\b)/i;
 const dataUrl = /^data:([^,;]*)(?:;[^,]*)?,/;
-const longestStart = 1_000;
 
 /**
  * The parts of a file of type `type` (as the API calls it): a text is read, a picture is a picture. Other files cannot be read: in the
@@ -31,7 +31,7 @@ export function fileParts(
     readonly elsewhere?: string | null | undefined;
   },
 ): Part[] {
-  const start = data ? dataUrl.exec(data.slice(0, longestStart)) : null;
+  const start = data ? dataUrl.exec(data.slice(0, bounds.dataUrlStart)) : null;
   const given = start?.[1] || mimeType || "";
   const isPdf = given === "application/pdf" || /\.pdf$/i.test(name ?? elsewhere ?? "");
   const kind = isPdf

@@ -1,6 +1,7 @@
 import { isMillraceError } from "../../base/errors.ts";
 import { isObject, type JsonObject } from "../../base/json.ts";
 import type { Message, Part } from "../../log/request.ts";
+import { bounds } from "./bounds.ts";
 import { refuse, textParts } from "./parse-body.ts";
 
 /** The speaker of a message or item, in any API. `tool`: it holds the result of a call. */
@@ -14,8 +15,6 @@ function newestFrom(speakers: readonly Speaker[]): number {
   const from = speakers.lastIndexOf("assistant") + 1;
   return speakers.includes("tool", from) ? speakers.length : from;
 }
-
-const mostNames = 20;
 
 /** A message of a body, of any API. */
 export type WireMessage = JsonObject & { readonly role: string };
@@ -46,8 +45,8 @@ export class History {
   }
 
   leaveOut(type: string): void {
-    if (this.#leftOut.size < mostNames) this.#leftOut.add(type.slice(0, 60));
-    if (this.#isNewest && this.#ofNewest.size < mostNames) this.#ofNewest.add(type.slice(0, 60));
+    if (this.#leftOut.size < bounds.names) this.#leftOut.add(type.slice(0, 60));
+    if (this.#isNewest && this.#ofNewest.size < bounds.names) this.#ofNewest.add(type.slice(0, 60));
   }
 
   /** Reads something that is no message of the user, such as a system prompt. */

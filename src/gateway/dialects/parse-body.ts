@@ -3,6 +3,7 @@ import { parseEffort } from "../../base/effort.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { isObject, numberOf, writeJson } from "../../base/json.ts";
 import type { Part, ReasoningEffort } from "../../log/request.ts";
+import { bounds } from "./bounds.ts";
 
 type Path = readonly PropertyKey[];
 
@@ -125,13 +126,33 @@ function describe(issue: z.core.$ZodIssue): string {
   return expected.size > 0 ? `Invalid input: expected ${[...expected].join(" or ")}` : issue.message;
 }
 
-/** No model writes more, and the IDE's own field holds no more. */
-const mostTokens = 2 ** 31 - 1;
-
 /** The most tokens of an answer, as a request has them; absent where it names no limit (in Ollama: a negative one). */
 export function outputLimit(given: number | null | undefined): { readonly maxOutputTokens?: number } {
   if (typeof given !== "number" || given < 0) return {};
-  return { maxOutputTokens: Math.min(mostTokens, Math.floor(given)) };
+  return { maxOutputTokens: Math.min(bounds.outputTokens, Math.floor(given)) };
+}
+
+/**
+ * The stop sequences of a request, each once; empty ones mean nothing. `most`: how many its API takes.
+ *
+ * @throws MillraceError `invalid_request` for too many, or for one that is too long.
+ */
+export function stopSequences(
+  given: string | readonly string[] | null | undefined,
+  param: string,
+  most: number = bounds.stop.sequences.others,
+): readonly string[] {
+  const texts = new Set((typeof given === "string" ? [given] : (given ?? [])).filter((text) => text !== ""));
+  if (texts.size > most)
+    throw refuse(param, `At most ${most} stop sequences are supported, and these are ${texts.size}.`);
+  const { characters } = bounds.stop;
+  const long = [...texts].find((text) => text.length > characters);
+  if (long === undefined) return [...texts];
+  const many = `${long.length.toLocaleString("en")} characters`;
+  throw refuse(
+    param,
+    `A stop sequence has at most ${characters.toLocaleString("en")} characters, and this one has ${many}.`,
+  );
 }
 
 /** The effort of this name. One that is not known (a newer one, `default`) leaves the effort to the model. */
@@ -186,7 +207,6 @@ export function hostedRefusal({ type, path }: HostedTool) {
 
 /** What stands before the data. Matched apart from them: an expression over 40 MB of data takes 130 ms. */
 const dataUrlStart = /^data:(image\/[a-z0-9.+-]+)(?:;[^,;]+)*;base64$/i;
-const longestStart = 1_000;
 
 /** Texts as parts; empty ones are no part. */
 export function textParts(texts: readonly string[]): Part[] {
@@ -208,7 +228,7 @@ export function resultContent(given: unknown): string | readonly unknown[] {
  * @throws MillraceError `invalid_request` for an address that would have to be fetched: the gateway fetches nothing.
  */
 export function imageFromUrl(url: string, param: string): Part {
-  const comma = url.slice(0, longestStart).indexOf(",");
+  const comma = url.slice(0, bounds.dataUrlStart).indexOf(",");
   const match = comma < 0 ? null : dataUrlStart.exec(url.slice(0, comma));
   if (match === null) {
     if (url.startsWith("data:"))

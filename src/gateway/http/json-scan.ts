@@ -1,4 +1,5 @@
 import { MillraceError } from "../../base/errors.ts";
+import { bounds } from "../dialects/bounds.ts";
 import { notServed } from "./refusal.ts";
 
 /** What JSON costs. */
@@ -10,13 +11,7 @@ export interface JsonCost {
   readonly text: number;
 }
 
-/** Real schemas nest some ten levels; a far deeper body is meant to exhaust the stack. */
-const mostLevels = 200;
-
-/** A conversation of 10,000 messages has some 100,000. */
-const mostValues = 250_000;
-
-const mostText = 8 * 1024 * 1024;
+const { text: mostText, values: mostValues, levels: mostLevels } = bounds.body;
 
 /** @throws MillraceError `invalid_request` with status 413 when it has too much text or too many values. */
 export function refuseCostly({ values, text }: JsonCost): void {

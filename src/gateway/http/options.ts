@@ -7,6 +7,7 @@ import type { DashboardFiles } from "../dashboard/dashboard-files.ts";
 import type { SessionStore } from "../dashboard/dashboard-sessions.ts";
 import type { IssuedKey } from "../dashboard/inventory.ts";
 import type { GatewayEvents } from "../dashboard/turn-feed.ts";
+import { bounds } from "../dialects/bounds.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { AgentStats } from "../metrics/read-gauges.ts";
 import type { GuardPolicy } from "./guard.ts";
@@ -118,8 +119,7 @@ export interface GatewayOptions {
 
 /** The limits of a gateway whose options name no others. */
 export const defaultLimits = {
-  /** Images inside requests make bodies large. Source: test/requirements.ts. */
-  maxBodyBytes: 64 * 1024 * 1024,
+  maxBodyBytes: bounds.body.bytes,
   /** Above the 400 answers at once that `bench load` measures. */
   mostOpen: 512,
 };

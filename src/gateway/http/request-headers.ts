@@ -1,10 +1,10 @@
 import { unitMs } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { sortableId } from "../../base/ids.ts";
+import { bounds } from "../dialects/bounds.ts";
 
 /** Headers that name a client's own session, the more specific first. Source: docs/dev/wire/clients.md, "Session headers". */
 const sessionHeaders = ["x-claude-code-session-id", "x-session-id", "session-id", "x-session-affinity", "thread-id"];
-const longestKey = 255;
 
 /** The headers of a request in either version of HTTP; repeated ones are joined. */
 export function headersOf({ rawHeaders }: { readonly rawHeaders: readonly string[] }): Headers {
@@ -60,7 +60,7 @@ export function requestIdOf(headers: Headers, nowMs: number): string {
  * two sessions: neither joins or ends the other's request.
  */
 export function sessionOf(headers: Headers): string | undefined {
-  const values = sessionHeaders.map((name) => headers.get(name)?.trim().slice(0, longestKey) ?? "");
+  const values = sessionHeaders.map((name) => headers.get(name)?.trim().slice(0, bounds.idempotencyKey) ?? "");
   return [...new Set(values)].filter((value) => value !== "").join("/") || undefined;
 }
 
@@ -77,7 +77,7 @@ export function clientOf(headers: Headers): string | undefined {
 /** The client's project, for the usage history. */
 export function projectOf(headers: Headers): string | undefined {
   const project = textOf(headers.get("x-millrace-project")?.trim() ?? "");
-  return project === "" ? undefined : project.slice(0, longestKey);
+  return project === "" ? undefined : project.slice(0, bounds.idempotencyKey);
 }
 
 /** A header as its sender wrote it: folders have names in UTF-8, which arrive byte by byte. Source: RFC 9110, 5.5. */
@@ -111,11 +111,15 @@ export function idempotencyKeyOf(headers: Headers): string | undefined {
       hint: "Send one of them, or the same key in both.",
     });
   }
-  if (key === "" || key.length > longestKey || !/^[\x21-\x7e ]+$/.test(key)) {
-    throw new MillraceError("invalid_request", `The idempotency key must be 1 to ${longestKey} printable characters.`, {
-      param: "idempotency-key",
-      hint: "A UUID is a good one.",
-    });
+  if (key === "" || key.length > bounds.idempotencyKey || !/^[\x21-\x7e ]+$/.test(key)) {
+    throw new MillraceError(
+      "invalid_request",
+      `The idempotency key must be 1 to ${bounds.idempotencyKey} printable characters.`,
+      {
+        param: "idempotency-key",
+        hint: "A UUID is a good one.",
+      },
+    );
   }
   return key;
 }

@@ -235,6 +235,25 @@ describe("the forms of other providers", () => {
     expect(json.error.message).toContain("At most 4 stop sequences are supported, and these are 8.");
   });
 
+  it.each<[string, (stop: readonly string[]) => object, string]>([
+    ["/v1/chat/completions", (stop) => ({ messages, stop }), "stop"],
+    ["/v1/completions", (stop) => ({ prompt: "x", stop }), "stop"],
+    ["/v1/messages", (stop) => ({ messages, max_tokens: 9, stop_sequences: stop }), "stop_sequences"],
+    ["/api/chat", (stop) => ({ messages, options: { stop } }), "options.stop"],
+    ["/api/generate", (stop) => ({ prompt: "x", options: { stop } }), "options.stop"],
+  ])("%s takes stop sequences of 1,000 characters, no longer ones, and a bounded number", async (path, body, param) => {
+    const { post, turns } = world();
+    const model = "test-model";
+    await post(path, { model, ...body(["x".repeat(1_000)]) });
+    expect(turns.started).toHaveLength(1);
+    const long = await post(path, { model, ...body(["x".repeat(1_001)]) });
+    const many = await post(path, { model, ...body(Array.from({ length: 65 }, (_, at) => `end ${at}`)) });
+    expect([long.status, many.status]).toEqual([400, 400]);
+    expect(JSON.stringify(long.json)).toContain(`${param}: A stop sequence has at most 1,000 characters`);
+    expect(JSON.stringify(many.json)).toMatch(/At most (?:4|64) stop sequences/);
+    expect(turns.started).toHaveLength(1);
+  });
+
   it.each(["image/jpg", "image/pjpeg", "IMAGE/JPG"])("a picture of type %s is a JPEG", async (type) => {
     const { post, turns } = world();
     const url = `data:${type};base64,/9j/4AAQSkZJRg==`;

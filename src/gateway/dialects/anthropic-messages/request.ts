@@ -6,7 +6,7 @@ import { History } from "../history.ts";
 import { messagesSchema, readMessages } from "../messages/any-message.ts";
 import { parseSystem, systemSchema } from "../messages/block-message.ts";
 import { readDirectives } from "../messages/directives.ts";
-import { effortIn, effortNamed, nameAModel, outputLimit, parseBody, refuse } from "../parse-body.ts";
+import { effortIn, effortNamed, nameAModel, outputLimit, parseBody, refuse, stopSequences } from "../parse-body.ts";
 import { formatIn, formatMembers } from "../response-format.ts";
 import { parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
 
@@ -50,7 +50,7 @@ export function parseMessagesRequest(body: unknown): ParsedTurn & {
     toolChoice: parseToolChoice(choice, tools),
     parallelToolCalls: !choice || choice.type === "none" || choice.disable_parallel_tool_use !== true,
     responseFormat: formatIn(parsed, true),
-    stop: (parsed.stop_sequences ?? []).filter((text) => text !== ""),
+    stop: stopSequences(parsed.stop_sequences, "stop_sequences"),
     ...outputLimit(parsed.max_tokens),
     ...(effort === undefined ? {} : { reasoningEffort: effort }),
   };

@@ -15,6 +15,7 @@ import {
   parseBody,
   refuse,
   resultContent,
+  stopSequences,
   textParts,
 } from "../parse-body.ts";
 
@@ -114,7 +115,7 @@ function turnOf(
     toolChoice: { type: "auto" },
     parallelToolCalls: true,
     responseFormat: formatOf(body.format),
-    stop: (typeof stop === "string" ? [stop] : (stop ?? [])).filter((text) => text !== ""),
+    stop: stopSequences(stop, "options.stop"),
     ...outputLimit(most),
     ...(effort === undefined ? {} : { reasoningEffort: effort }),
   };

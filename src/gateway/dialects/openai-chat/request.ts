@@ -1,17 +1,14 @@
 import { z } from "zod";
 import type { TurnRequest } from "../../../log/request.ts";
+import { bounds } from "../bounds.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
 import { messagesSchema, readMessages } from "../messages/any-message.ts";
-import { effortIn, nameAModel, outputLimit, parseBody, refuse } from "../parse-body.ts";
+import { effortIn, nameAModel, outputLimit, parseBody, refuse, stopSequences } from "../parse-body.ts";
 import { formatIn, formatMembers } from "../response-format.ts";
 import { parseToolChoice, toolChoiceSchema } from "../tool-choice.ts";
 import { functionsSchema } from "../tool-forms.ts";
 import { functionCallSchema, parseTools, toolsSchema } from "./tools.ts";
-
-/** `stop`: one text or up to four; empty ones mean nothing. */
-const stopSchema = z.union([z.string(), z.array(z.string())]).nullish();
-const mostStops = 4;
 
 /** Programs written for local servers send -1 for "no limit". */
 const tokens = z.number().int().min(-1).nullish();
@@ -24,7 +21,7 @@ export const chatBody = z.object({
   stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
   max_tokens: tokens,
   max_completion_tokens: tokens,
-  stop: stopSchema,
+  stop: z.union([z.string(), z.array(z.string())]).nullish(),
   tools: toolsSchema,
   functions: functionsSchema,
   tool_choice: toolChoiceSchema,
@@ -68,7 +65,7 @@ export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: C
     toolChoice: choice,
     parallelToolCalls: parsed.parallel_tool_calls ?? true,
     responseFormat: formatIn(parsed, false),
-    stop: parseStop(parsed.stop),
+    stop: stopSequences(parsed.stop, "stop", bounds.stop.sequences.openai),
     ...outputLimit(parsed.max_completion_tokens ?? parsed.max_tokens),
     ...(effort === undefined ? {} : { reasoningEffort: effort }),
   };
@@ -80,13 +77,6 @@ export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: C
     ignoredTools: offered.ignored,
     leftOut: history.leftOut,
   };
-}
-
-function parseStop(stop: z.infer<typeof stopSchema>): string[] {
-  const texts = new Set((typeof stop === "string" ? [stop] : (stop ?? [])).filter((text) => text !== ""));
-  if (texts.size > mostStops)
-    throw refuse("stop", `At most ${mostStops} stop sequences are supported, and these are ${texts.size}.`);
-  return [...texts];
 }
 
 function refuseUnsupported(body: z.infer<typeof chatBody>): void {
