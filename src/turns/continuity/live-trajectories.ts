@@ -1,5 +1,5 @@
 import type { CascadeId } from "../../base/ids.ts";
-import type { VisibleHistory } from "./visible-history.ts";
+import { isHeldIn, type VisibleHistory } from "./visible-history.ts";
 
 /** A trajectory that is not in use and holds exactly `history`. */
 export interface LiveTrajectory {
@@ -55,7 +55,7 @@ export function take(
   });
   const found = state.idle.findLast((each) => own(each) && same(each.history, history));
   if (found !== undefined) return reuse(found, {});
-  const waits = state.idle.findLast((each) => own(each) && each.waits && sameButTools(each.history, history));
+  const waits = state.idle.findLast((each) => own(each) && each.waits && isHeldIn(history, each.history));
   if (waits !== undefined) return reuse(waits, { without: "tools_changed" });
   if (state.busy.some((each) => own(each) && same(each.history, history))) return rebuild("busy");
   const newest = state.idle.findLast(own);
@@ -111,17 +111,13 @@ export function expire(
   return { state: { ...state, idle }, expired: expired.map(({ cascadeId }) => cascadeId) };
 }
 
-function same(a: VisibleHistory, b: VisibleHistory): boolean {
-  return a.model === b.model && a.instructions === b.instructions && a.tools === b.tools && a.messages === b.messages;
-}
-
-/** Whether a prompt that waits with the one history may go on with the other: an agent may take other tools. */
-export function sameButTools(a: VisibleHistory, b: VisibleHistory): boolean {
-  return same({ ...a, tools: b.tools }, b);
+function same(held: VisibleHistory, shown: VisibleHistory): boolean {
+  return held.tools === shown.tools && isHeldIn(shown, held);
 }
 
 function difference(held: VisibleHistory, wanted: VisibleHistory): RebuildReason {
   if (held.messages !== wanted.messages) return "history_changed";
   if (held.model !== wanted.model) return "model_changed";
-  return held.tools === wanted.tools ? "instructions_changed" : "tools_changed";
+  if (held.instructions !== wanted.instructions) return "instructions_changed";
+  return held.tools === wanted.tools ? "history_changed" : "tools_changed";
 }

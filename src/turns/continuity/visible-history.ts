@@ -1,17 +1,19 @@
 import { createHash } from "node:crypto";
 import { parkedReason } from "../../backends/backend.ts";
-import { parseJson, writeJson } from "../../base/json.ts";
+import { isObject, type JsonObject, numberOf, objectOf, parseJson, writeJson } from "../../base/json.ts";
 import type { FinishReason, TurnEventBody } from "../../log/event.ts";
-import type { Message, Part, TurnRequest } from "../../log/request.ts";
+import type { Message, Part, Tool, TurnRequest } from "../../log/request.ts";
 import { modelTexts, splitSystem } from "../prompt/instructions.ts";
 
-/** The part of a conversation that a client can see, as digests. Equal digests mean that nothing visible differs. */
+/** The part of a conversation that a client can see, as digests. `isHeldIn` compares two of them. */
 export interface VisibleHistory {
   readonly model: string;
   readonly instructions: string;
   readonly tools: string;
-  /** Of all messages but the instructions, in order. */
+  /** Of all messages but the instructions, in order, without the arguments of calls. */
   readonly messages: string;
+  /** The arguments of all calls, in order. Long texts are digests. */
+  readonly calls: readonly unknown[];
 }
 
 /** The answer of a turn as its client sees it. */
@@ -82,7 +84,7 @@ function digest(request: TurnRequest, modelUid: string, messages: readonly Messa
   const { system, rest } = splitSystem(messages);
   const calls = new Map<string, string>();
   let answers = 0;
-  const lines = joinAnswers(rest).map((message) => {
+  const lines = joinMessages(rest).map((message) => {
     if (message.role === "assistant") {
       answers++;
       message.toolCalls.forEach((call, index) => calls.set(call.callId, `${answers}.${index}`));
@@ -91,69 +93,111 @@ function digest(request: TurnRequest, modelUid: string, messages: readonly Messa
   });
   return {
     model: modelUid,
-    instructions: hash(system.map(withoutVolatile)),
+    instructions: hash(dense(system.map(withoutVolatile).join(""))),
     tools: hash(request.tools),
     messages: hash(lines),
+    calls: [...argumentsIn(rest, request.tools)],
   };
 }
 
-/** One message for each answer: a client of Responses sends back one for each item, and an answer that pauses to think has several. */
-function joinAnswers(messages: readonly Message[]): readonly Message[] {
+/**
+ * Whether a client shows what a conversation holds: the same texts, and calls with at least the members that they have there. Clients add
+ * members to the calls that they send back, such as the defaults of their own schema.
+ */
+export function isHeldIn(shown: VisibleHistory, held: VisibleHistory): boolean {
+  const { model, instructions, messages, calls } = held;
+  return (
+    model === shown.model &&
+    instructions === shown.instructions &&
+    messages === shown.messages &&
+    calls.length === shown.calls.length &&
+    calls.every((call, i) => covers(shown.calls[i], call))
+  );
+}
+
+/** Whether a value has every member of the other one. A member that is null may be missing. */
+function covers(shown: unknown, held: unknown): boolean {
+  if (Array.isArray(held))
+    return Array.isArray(shown) && shown.length === held.length && held.every((item, i) => covers(shown[i], item));
+  if (isObject(held))
+    return isObject(shown) && Object.entries(held).every(([key, member]) => covers(shown[key], member));
+  return held === shown || (held === null && shown === undefined);
+}
+
+/** The arguments of all calls, with the defaults of their tools' schemas filled in. */
+function* argumentsIn(messages: readonly Message[], tools: readonly Tool[]): Generator<unknown, void> {
+  const schemas = new Map(tools.map(({ name, parameters }) => [name, parameters]));
+  for (const message of messages) {
+    if (message.role !== "assistant") continue;
+    for (const call of message.toolCalls) yield valueOf(call.arguments, schemas.get(call.name));
+  }
+}
+
+/** JSON arguments as their value; another text in one fixed form. */
+function valueOf(text: string, schema: unknown): unknown {
+  try {
+    return shortened(parseJson(text), schema);
+  } catch {
+    return hash(dense(text));
+  }
+}
+
+/** Longer texts are kept as digests. */
+const longText = 64;
+
+/** A value with its schema's defaults, its numbers as the nearest doubles, and digests in place of long texts. */
+function shortened(value: unknown, schema: unknown): unknown {
+  const { properties, items } = objectOf(schema);
+  if (typeof value === "string") return value.length > longText ? hash(value) : value;
+  if (Array.isArray(value)) return value.map((item: unknown) => shortened(item, items));
+  if (!isObject(value)) return numberOf(value) ?? value;
+  const known = objectOf(properties);
+  const defaults = Object.entries(known).flatMap(([key, member]) =>
+    isObject(member) && Object.hasOwn(member, "default") ? [[key, member["default"]] as const] : [],
+  );
+  const filled: JsonObject = { ...Object.fromEntries(defaults), ...value };
+  return Object.fromEntries(Object.entries(filled).map(([key, member]) => [key, shortened(member, known[key])]));
+}
+
+/** One message for each run of one role: a client may send back each part of an answer or of a question as a message of its own. */
+function joinMessages(messages: readonly Message[]): readonly Message[] {
   const joined: Message[] = [];
   for (const message of messages) {
     const last = joined.at(-1);
     if (message.role === "assistant" && last?.role === "assistant") {
       const parts = [...last.parts, ...message.parts];
       joined[joined.length - 1] = { ...last, parts, toolCalls: [...last.toolCalls, ...message.toolCalls] };
-    } else joined.push(message);
+    } else if ((message.role === "user" || message.role === "system") && last?.role === message.role)
+      joined[joined.length - 1] = { ...message, parts: [...last.parts, ...message.parts] };
+    else joined.push(message);
   }
   return joined;
 }
 
 /** Call ids are the client's own affair: results are tied to calls by their place. Thinking may be dropped by clients. */
 function visible(message: Message, calls: ReadonlyMap<string, string>): unknown {
+  const shown = [dense(modelTexts(message.parts).join("")), ...message.parts.flatMap(imageKey)];
   switch (message.role) {
     case "assistant":
-      return [
-        "assistant",
-        textOf(message.parts).trim(),
-        message.toolCalls.map((call) => [call.name, canonical(call.arguments)]),
-      ];
+      return [message.role, shown, message.toolCalls.map(({ name }) => name)];
     case "tool":
-      return ["tool", calls.get(message.callId) ?? "?", message.isError, message.parts.map(partKey)];
+      return [message.role, calls.get(message.callId) ?? "?", message.isError, shown];
     case "user":
     case "system":
-      return [message.role, message.parts.map(partKey)];
+      return [message.role, shown];
     default:
       return message satisfies never;
   }
 }
 
-function partKey(part: Part): unknown {
-  return part.type === "text"
-    ? modelTexts([part])
-    : [part.mimeType, createHash("sha256").update(part.base64, "latin1").digest("base64url")];
+function imageKey(part: Part): readonly string[] {
+  if (part.type === "text") return [];
+  return [part.mimeType, createHash("sha256").update(part.base64, "latin1").digest("base64url")];
 }
 
-function textOf(parts: readonly Part[]): string {
-  return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
-}
-
-/** JSON arguments in one fixed form, so that white space and order do not count; other text unchanged. */
-function canonical(text: string): unknown {
-  try {
-    return sorted(parseJson(text));
-  } catch {
-    return text;
-  }
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.entries(value)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, member]) => [key, sorted(member)]);
+/** A text without white space: clients trim texts, and split and join them. */
+function dense(text: string): string {
+  return text.replace(/\s+/g, "");
 }
 
 /** Parts of a system text that clients write anew each time: environment, dates, the state of a repository. */
