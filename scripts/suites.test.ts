@@ -1,18 +1,28 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { slow } from "../vitest.config.ts";
+import { projects } from "../test/suites.ts";
 import { commandFor, groups } from "./test.ts";
 
 test("`npm test` without a suite runs what takes a minute, and `all` also what takes minutes", () => {
   expect(commandFor([]).slice(2)).toEqual(["--project", "unit", "--project", "main"]);
   const all = ["--project", "unit", "--project", "slow", "--project", "e2e", "--project", "search"];
   expect(commandFor(["all"]).slice(2)).toEqual(all);
-  expect(commandFor(["src/base/ids.test.ts"]).slice(2)).toEqual([...all, "src/base/ids.test.ts"]);
+});
+
+test("a file is found in the project that has it, whichever that is", () => {
+  const projectsFor = (file: string) => commandFor([file]).slice(2, -1);
+  expect(projectsFor("src/base/clock.test.ts")).toEqual(["--project", "unit"]);
+  expect(projectsFor("test/faults/crash.test.ts")).toEqual(["--project", "faults"]);
+  expect(projectsFor("./src/backends/acp/host/other-builds.faults.test.ts")).toEqual(["--project", "faults"]);
+  expect(projectsFor("test/browser")).toEqual(["--project", "browser"]);
+  expect(projectsFor("test/e2e/main-job.test.ts")).toEqual(["--project", "e2e"]);
+  expect(commandFor(["src/base/absent.test.ts"])).toContain("No test file");
+  expect(commandFor(["src/base/clock.test.ts", "--watch"]).slice(0, 2)).toEqual(["vitest", "watch"]);
 });
 
 test("each file that is called slow exists", () => {
-  expect(slow.filter((file) => !existsSync(join(import.meta.dirname, "..", file)))).toEqual([]);
+  expect(projects.slow.include.filter((file) => !existsSync(join(import.meta.dirname, "..", file)))).toEqual([]);
 });
 
 test("a suite takes its own arguments", () => {

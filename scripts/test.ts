@@ -3,11 +3,13 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { projectsOf } from "../test/suites.ts";
 
 /**
  * `npm test [-- SUITE [NAME] [ARGUMENTS]]`. Without a suite: what takes a minute, which are the quick unit tests and the main job end to end.
- * `all` are also the slow ones, the other end-to-end tests and the model of the stream protocol; `slow` are these alone. A file is looked for in all of them. A run has a
- * temporary folder of its own, which ends with it. Other arguments go to the suite: a file or an option of Vitest, or the options that a run's own file describes.
+ * `all` are also the slow ones, the other end-to-end tests and the model of the stream protocol; `slow` are these alone. `npm test -- PATH` runs each test file
+ * whose path contains PATH, and `--watch` runs it again after each change. A run has a temporary folder of its own, which ends with it. Other arguments go to
+ * the suite: an option of Vitest, or the options that a run's own file describes.
  */
 const root = join(import.meta.dirname, "..");
 
@@ -54,8 +56,12 @@ export const groups: Readonly<Record<string, Readonly<Record<string, readonly st
 /** The command that the arguments name, or the sentence that says what is wrong with them. */
 export function commandFor(given: readonly string[]): readonly string[] | string {
   const [suite, ...rest] = given;
-  if (suite === undefined) return vitest(["unit", "main"], []);
-  if (/^-|[./]/.test(suite)) return vitest(stated["all"] ?? [], given);
+  if (suite === undefined || suite === "--watch") return vitest(["unit", "main"], given);
+  if (suite.startsWith("-")) return vitest(stated["all"] ?? [], given);
+  if (/[./]/.test(suite)) {
+    const found = projectsOf(given);
+    return found.length === 0 ? `No test file has ${suite} in its path.` : vitest(found, given);
+  }
   const projects = stated[suite];
   if (projects !== undefined) return vitest(projects, rest);
   const group = groups[suite];
@@ -68,7 +74,9 @@ export function commandFor(given: readonly string[]): readonly string[] | string
 }
 
 function vitest(projects: readonly string[], more: readonly string[]): readonly string[] {
-  return ["vitest", "run", ...projects.flatMap((name) => ["--project", name]), ...more];
+  const mode = more.includes("--watch") ? "watch" : "run";
+  const rest = more.filter((argument) => argument !== "--watch");
+  return ["vitest", mode, ...projects.flatMap((name) => ["--project", name]), ...rest];
 }
 
 if (process.argv[1] === import.meta.filename) {

@@ -14,19 +14,19 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { bundlePrograms } from "./bundle.ts";
 
 const root = join(import.meta.dirname, "../..");
 /** Not in version control. As deep as `dist/node`: the programs look for `package.json` and the dashboard from there. */
 const bundles = join(root, ".bundle");
 const keepMs = 3_600_000;
 
-/**
- * The programs as they are published, for `npm run demo` and for the processes that tests and benchmarks start. The folder is named by a digest of
- * all that goes into it, so it is built once for each state of the sources, and is never stale.
- */
-export async function testBundle(): Promise<string> {
-  const folder = join(bundles, digest(programSources));
+/** Where the programs of these sources are once they are built. The folder is named by a digest of all that goes into it, so it is never stale. */
+export function testBundleFolder(): string {
+  return join(bundles, digest(programSources));
+}
+
+/** Builds the programs as they are published, for `npm run demo` and for the processes that tests and benchmarks start; once for each state of the sources. */
+export async function testBundle(folder = testBundleFolder()): Promise<string> {
   if (existsSync(folder)) {
     utimesSync(folder, new Date(), new Date());
     return folder;
@@ -35,6 +35,7 @@ export async function testBundle(): Promise<string> {
   mkdirSync(bundles, { recursive: true });
   const unfinished = mkdtempSync(join(bundles, "unfinished-"));
   try {
+    const { bundlePrograms } = await import("./bundle.ts"); // the bundler takes a while to load
     await bundlePrograms(unfinished);
     chmodSync(unfinished, 0o755); // tests start programs of other users too
     renameSync(unfinished, folder);

@@ -3,6 +3,7 @@ import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { testBundle } from "../../scripts/bundle/test-bundle.ts";
 import { startSimulator } from "../../simulator/index.ts";
 import useTestBundle from "./bundle.ts";
 import { bundleFolder } from "./gateway-process.ts";
@@ -25,7 +26,8 @@ const sides = [
  * it starts itself, so none of them is called. If the one that could be called is called, the run fails.
  */
 export default async function setup(): Promise<() => Promise<void>> {
-  await useTestBundle();
+  useTestBundle();
+  await testBundle(bundleFolder());
   const ide = await startSimulator({ unmarked: true });
   const others = await Promise.all(sides.map(startOnSide));
   return async () => {
