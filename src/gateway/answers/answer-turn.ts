@@ -197,8 +197,10 @@ function headersOf(
   ideTools: IdeToolNames | undefined,
 ): Readonly<Record<string, string>> {
   const continuity = turn.continuity();
+  const { "x-millrace-compacted": compacted, ...headers } = turn.headers;
   return {
-    ...turn.headers,
+    ...headers,
+    ...(compacted === undefined || started?.tools === "native" ? {} : { "x-millrace-compacted": compacted }), // an agent gets its tools whole
     ...(started === undefined ? {} : { "x-millrace-backend": started.backend }),
     ...(started?.ide === undefined ? {} : { "x-millrace-ide": headerSafe(ideName(started.ide)) }),
     ...(started === undefined || !canCall(turn.record) ? {} : { "x-millrace-tools": started.tools ?? "prose" }),

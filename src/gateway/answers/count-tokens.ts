@@ -25,7 +25,7 @@ export function sizeOfPrompt(request: TurnRequest, contextTokens: number | undef
     return { tokens: Math.max(1, tokens), compacted };
   } catch (error) {
     if (!isTooLong(error)) throw error;
-    return { tokens: error.details.estimatedTokens, compacted: [] };
+    return { tokens: error.details.tokens, compacted: [] };
   }
 }
 

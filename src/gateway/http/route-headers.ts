@@ -76,7 +76,11 @@ export const startedHeaderInfos: readonly HeaderInfo[] = [
       "The tools with which the IDE's agent looked something up, such as `VIEW_FILE`. A stream has them in `millrace.ide_tools` of its last event instead.",
     sometimes: true,
   },
-  { name: "x-millrace-compacted", description: "Which texts of tools were shortened.", sometimes: true },
+  {
+    name: "x-millrace-compacted",
+    description: "How much of the tools' descriptions reached the model, where they did not fit.",
+    sometimes: true,
+  },
   { name: "x-millrace-ignored-tools", description: "Hosted tools that were left out.", sometimes: true },
   {
     name: "x-millrace-left-out",

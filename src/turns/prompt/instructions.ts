@@ -1,7 +1,8 @@
-import { isObject, type JsonObject, writeJson } from "../../base/json.ts";
+import { writeJson } from "../../base/json.ts";
 import type { Message, Part, ResponseFormat, TurnRequest } from "../../log/request.ts";
 import { teachTools } from "../tools/grammar.ts";
 import type { ShownTool, ToolNames } from "../tools/names.ts";
+import { fitSchema, fitText } from "./text-room.ts";
 
 /** A text block that Claude Code puts before its system prompt: client metadata, new in every conversation, no instruction. */
 const billingHeader = /^\s*x-anthropic-billing-header\b/i;
@@ -28,17 +29,12 @@ export function splitSystem(messages: readonly Message[]): {
   };
 }
 
-/** The tools' part of the instructions, shortened by the given steps. Empty when there is nothing to call. */
-export function toolInstructions(
-  request: TurnRequest,
-  names: ToolNames,
-  mark: string,
-  steps: ReadonlySet<CompactionStep>,
-): string {
+/** The tools' part of the instructions, their texts in their room. Empty when there is nothing to call. */
+export function toolInstructions(request: TurnRequest, names: ToolNames, mark: string, room?: number): string {
   const { toolChoice } = request;
   const choice = toolChoice.type === "named" ? { ...toolChoice, name: names.shown(toolChoice.name) } : toolChoice;
   const rules = { mark, choice, parallel: request.parallelToolCalls };
-  return teachTools(names.tools, rules, (tool) => describeTool(tool, steps));
+  return teachTools(names.tools, rules, (tool) => describeTool(tool, room));
 }
 
 /** The instructions for the form of the answer; empty for plain text. They are part of this turn only. */
@@ -57,68 +53,12 @@ export function formatInstructions(format: ResponseFormat, canCall: boolean): st
   }
 }
 
-/** The steps that shorten the tools' texts, in order of use; the names are those of the `x-millrace-compacted` header. */
-export const compactionSteps = ["tool-examples", "tool-descriptions", "optional-field-prose", "field-prose"] as const;
-export type CompactionStep = (typeof compactionSteps)[number];
-
-const shortDescription = 240;
-
-/** A tool as the prompt writes it, with the given steps of compaction applied. Pure; the schema's constraints always stay. */
-export function describeTool(shown: ShownTool, steps: ReadonlySet<CompactionStep>): string {
-  const { tool } = shown;
-  let description = tool.description.trim();
-  if (steps.has("tool-examples")) description = withoutExamples(description);
-  if (steps.has("tool-descriptions")) description = firstSentences(description);
-  const head = `## ${shown.shownName}${tool.kind === "freeform" ? " (freeform)" : ""}`;
+/** A tool as the prompt writes it. `room`: the longest that each of its texts may be, in characters. The rules of its schema always stay. */
+export function describeTool({ shownName, shownParameters, tool }: ShownTool, room?: number): string {
+  const whole = tool.description.trim();
+  const description = room === undefined ? whole : fitText(whole, room);
+  const head = `## ${shownName}${tool.kind === "freeform" ? " (freeform)" : ""}`;
   const lines = description === "" ? [head] : [head, description];
   if (tool.kind === "freeform") return `${lines.join("\n")}\n`;
-  const schema = steps.size === 0 ? shown.shownParameters : compactSchema(shown.shownParameters, steps);
-  return `${lines.join("\n")}\nSchema: ${writeJson(schema)}\n`;
-}
-
-function withoutExamples(description: string): string {
-  return description
-    .replace(/<(examples?)\b[^>]*>[\s\S]*?<\/\1>/gi, "")
-    .replace(/```[\s\S]*?```/g, "")
-    .replace(/^[ \t]*(?:#+ *)?(?:usage )?examples?\b[^\n]*:?[ \t]*\n(?:(?![ \t]*\n)[^\n]*\n?)*/gim, "")
-    .replace(/\n{3,}/g, "\n\n")
-    .trim();
-}
-
-function firstSentences(description: string): string {
-  const paragraph = description.split(/\n\s*\n/)[0] ?? "";
-  if (paragraph.length <= shortDescription) return paragraph;
-  const cut = paragraph.slice(0, shortDescription);
-  const end = Math.max(cut.lastIndexOf(". "), cut.lastIndexOf(".\n"));
-  return end > 40 ? cut.slice(0, end + 1) : `${cut.slice(0, cut.lastIndexOf(" ")).trimEnd()} …`;
-}
-
-/** Keys whose value maps names to schemas, so that a *property* called `description` is not taken for prose. */
-const mapsOfSchemas = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"]);
-/** Keys whose value is data, not a schema. */
-const data = new Set(["const", "enum", "default", "required"]);
-
-function compactSchema(schema: JsonObject, steps: ReadonlySet<CompactionStep>, optional = false): JsonObject {
-  const result: Record<string, unknown> = {};
-  const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
-  const dropProse = steps.has("field-prose") || (optional && steps.has("optional-field-prose"));
-  for (const [key, value] of Object.entries(schema)) {
-    if (steps.has("tool-examples") && (key === "examples" || key === "example")) continue;
-    if (steps.size > 0 && (key === "$schema" || key === "$comment" || key === "title") && typeof value === "string")
-      continue;
-    if (dropProse && key === "description" && typeof value === "string") continue;
-    if (data.has(key)) result[key] = value;
-    else if (mapsOfSchemas.has(key) && isObject(value)) {
-      const members = Object.entries(value).map(([name, member]) => [
-        name,
-        isObject(member)
-          ? compactSchema(member, steps, optional || (key === "properties" && !required.has(name)))
-          : member,
-      ]);
-      result[key] = Object.fromEntries(members);
-    } else if (Array.isArray(value)) {
-      result[key] = value.map((item: unknown) => (isObject(item) ? compactSchema(item, steps, optional) : item));
-    } else result[key] = isObject(value) ? compactSchema(value, steps, optional) : value;
-  }
-  return result;
+  return `${lines.join("\n")}\nSchema: ${writeJson(room === undefined ? shownParameters : fitSchema(shownParameters, room))}\n`;
 }

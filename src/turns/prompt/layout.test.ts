@@ -199,38 +199,69 @@ describe("compaction", () => {
     expect(layoutPrompt(fakeRequest({ tools: [bash, readFile] }), fakeModel).compacted).toEqual([]);
   });
 
-  it("drops examples first", () => {
-    const { compacted, prompt } = layoutPrompt(fakeRequest({ tools: [wordy(1), wordy(2), wordy(3)] }), fakeModel);
-    expect(compacted).toEqual(["tool-examples"]);
-    expect(prompt.instructions).not.toContain("<example>");
-    expect(prompt.instructions).toContain("goes on and on");
+  /** The window in which a request does not fit by so many tokens. */
+  const windowOf = (request: TurnRequest, missing: number) => {
+    const { tokens } = layoutPrompt({ ...request }, { ...fakeModel, contextTokens: 10_000_000 });
+    return { ...fakeModel, contextTokens: tokens + (request.maxOutputTokens ?? 0) - missing };
+  };
+
+  it("keeps every description while the prompt fits, however many tools there are", () => {
+    const tools = Array.from({ length: 30 }, (_, n) => wordy(n));
+    const { compacted, prompt } = layoutPrompt(fakeRequest({ tools }), { ...fakeModel, contextTokens: 200_000 });
+    expect(compacted).toEqual([]);
+    for (const { description } of tools) expect(prompt.instructions).toContain(description.trim());
   });
 
-  it("then long descriptions, then the prose of optional fields, then of all, and never a constraint", () => {
-    const field = {
-      type: "string",
-      description: "Words about this field, more than anyone needs. ".repeat(4),
-      enum: ["a", "b"],
-    };
+  it("shortens the longest first and no further than needed, examples before the rest", () => {
+    const brief = { ...bash, description: `Short. ${"word ".repeat(40)}` };
+    const request = fakeRequest({ tools: [wordy(1), brief, { ...wordy(2), description: filler }], maxOutputTokens: 0 });
+    const [little, more] = [500, 3_000].map((missing) => layoutPrompt({ ...request }, windowOf(request, missing)));
+    for (const laidOut of [little, more]) expect(laidOut?.prompt.instructions).toContain(brief.description.trim());
+    expect(little?.prompt.instructions).not.toContain("<example>");
+    expect(little?.prompt.instructions.match(new RegExp(filler.trim(), "g"))).toHaveLength(2);
+    expect(more?.prompt.instructions).toMatch(/Does thing 1\.[^]*goes on and on[^]* …/);
+    expect(more?.compacted).toEqual([expect.stringMatching(/^tool-descriptions=\d\d%$/)]);
+  });
+
+  it("uses the room that the window has, whatever texts its tools have", () => {
+    const text = fc.array(fc.constantFrom("word ", "é", '"quoted" ', "a longer sentence. ", "\n"), { maxLength: 800 });
+    const tool = fc.record({ description: text, field: text, isFreeform: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(tool, { minLength: 1, maxLength: 8 }), fc.nat(100), (given, percent) => {
+        const tools = given.map(({ description, field, isFreeform }, n) => ({
+          name: `tool_${n}`,
+          description: description.join(""),
+          kind: isFreeform ? ("freeform" as const) : ("function" as const),
+          parameters: { type: "object", properties: { a: { type: "string", description: field.join("") } } },
+        }));
+        const request = fakeRequest({ tools, maxOutputTokens: 0 });
+        const prose = Math.ceil(tools.reduce((sum, { description }) => sum + description.length, 0) / 3.8);
+        const missing = Math.floor((prose * percent) / 100);
+        const model = windowOf(request, missing);
+        const { tokens, compacted } = layoutPrompt({ ...request }, model);
+        expect(tokens).toBeLessThanOrEqual(model.contextTokens);
+        expect(compacted.length).toBe(missing === 0 ? 0 : 1);
+      }),
+    );
+  });
+
+  it("never leaves out a constraint, nor a property that is called description", () => {
+    const field = { type: "string", description: "Words about this field. ".repeat(40), enum: ["a", "b"] };
     const tools = Array.from({ length: 100 }, (_, n) => ({
       ...wordy(n),
-      parameters: { type: "object", properties: { description: field, b: field, c: field }, required: ["description"] },
+      parameters: { type: "object", properties: { description: field, b: field }, required: ["description"] },
     }));
-    const { compacted, prompt } = layoutPrompt(fakeRequest({ tools }), fakeModel);
-    expect(compacted).toEqual(["tool-examples", "tool-descriptions", "optional-field-prose", "field-prose"]);
-    expect(prompt.instructions.match(/"enum":\["a","b"\]/g)).toHaveLength(300);
-    expect(prompt.instructions).toContain("Does thing 99.");
-    expect(prompt.instructions).not.toContain("Words about");
+    const { compacted, prompt } = layoutPrompt(fakeRequest({ tools }), { ...fakeModel, contextTokens: 24_000 });
+    expect(compacted).toHaveLength(1);
+    expect(prompt.instructions.match(/"enum":\["a","b"\]/g)).toHaveLength(200);
+    expect(prompt.instructions.match(/"description":\{"type":"string"/g)).toHaveLength(100);
   });
 
-  it("shortens for a small window what would pass for a large one", () => {
-    const tools = [wordy(1)];
-    const request = fakeRequest({ tools });
-    expect(layoutPrompt(request, fakeModel).compacted).toEqual([]);
-    expect(layoutPrompt(request, { ...fakeModel, contextTokens: 4_000 }).compacted).toEqual([
-      "tool-examples",
-      "tool-descriptions",
-    ]);
+  it("shortens megabytes of tools in a few passes", () => {
+    const tools = Array.from({ length: 2_000 }, (_, n) => wordy(n));
+    const { tokens, compacted } = layoutPrompt(fakeRequest({ tools }), { ...fakeModel, contextTokens: 1_000_000 });
+    expect(tokens).toBeGreaterThan(970_000);
+    expect(compacted).toEqual([expect.stringMatching(/^tool-descriptions=\d\d%$/)]);
   });
 
   it("lays a request out once for one window, and each model gets its own name", () => {
@@ -252,6 +283,7 @@ describe("compaction", () => {
       expect.objectContaining({
         code: "context_too_long",
         message: expect.stringContaining("message 3 of 3 (result of read_file): about 157"),
+        details: expect.objectContaining({ tokens: expect.any(Number), maximum: 119_808 }),
       }),
     );
   });

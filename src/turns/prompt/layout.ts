@@ -7,14 +7,8 @@ import { callTag, markOf } from "../tools/grammar.ts";
 import { mapToolNames } from "../tools/names.ts";
 import { nativeResults, nativeRules, nativeTools } from "../tools/native-tools.ts";
 import { asTurns, type WrittenMessage, writeMessages } from "./conversation.ts";
-import {
-  type CompactionStep,
-  compactionSteps,
-  describeTool,
-  formatInstructions,
-  splitSystem,
-  toolInstructions,
-} from "./instructions.ts";
+import { describeTool, formatInstructions, splitSystem, toolInstructions } from "./instructions.ts";
+import { toolTexts } from "./text-room.ts";
 
 /** The facts of a model that a layout needs. `contextTokens` is undefined if the list of models does not give it. */
 export interface LayoutModel {
@@ -30,7 +24,7 @@ export interface LayoutOptions {
   readonly continues?: { readonly cascadeId: CascadeId; readonly heldMessages: number };
 }
 
-/** A prompt, and what was shortened to make it fit (names for the `x-millrace-compacted` header, in order). */
+/** A prompt, and what was shortened to make it fit, as the `x-millrace-compacted` header says it. */
 export interface LayoutResult {
   readonly prompt: Prompt;
   /** As `estimatePromptTokens` counts it. */
@@ -43,10 +37,10 @@ export interface LayoutResult {
  * instructions; the history becomes one text and, beside it, a list of turns. A request without answers in its history
  * is the user's text alone. Pure and deterministic.
  *
- * Tools' texts are shortened step by step (`compactionSteps`) past 30,000 bytes or when the whole does not fit the
- * model's window; the history never is.
+ * Where the whole does not fit the model's window, the texts of tools are shortened, the longest first and no further than
+ * needed (`toolTexts`). The history never is.
  *
- * @throws MillraceError `context_too_long` naming the largest parts, when the last step is not enough.
+ * @throws MillraceError `context_too_long` naming the largest parts, when that is not enough.
  */
 export function layoutPrompt(request: TurnRequest, model: LayoutModel, options: LayoutOptions = {}): LayoutResult {
   if (options.continues !== undefined) return layOut(request, model, options);
@@ -77,11 +71,10 @@ function layOut(request: TurnRequest, model: LayoutModel, options: LayoutOptions
   const sent =
     continues === undefined ? written : written.slice(continues.heldMessages - (request.messages.length - rest.length));
   const budget = promptBudget(model.contextTokens, request.maxOutputTokens);
-  const steps = new Set<CompactionStep>();
   const refused = (tokens: number) =>
-    tooLong({ tokens, budget, modelUid: model.uid }, [
+    tooLong({ tokens, maximum: budget, modelUid: model.uid }, [
       ...(system.length === 0 ? [] : [{ name: "the system text", text: system.join("\n\n") }]),
-      ...names.tools.map((tool) => ({ name: `the tool ${tool.tool.name}`, text: describeTool(tool, steps) })),
+      ...names.tools.map((tool) => ({ name: `the tool ${tool.tool.name}`, text: describeTool(tool, 0) })),
       ...sent,
     ]);
   const least = leastTokens(sent.reduce((sum, { text }) => sum + text.length, 0));
@@ -106,8 +99,8 @@ function layOut(request: TurnRequest, model: LayoutModel, options: LayoutOptions
         }
       : undefined;
 
-  const promptAt = (steps: ReadonlySet<CompactionStep>): { readonly prompt: Prompt; readonly tools: string } => {
-    const tools = toolInstructions(request, names, mark, steps);
+  const promptIn = (room?: number): LayoutResult => {
+    const tools = toolInstructions(request, names, mark, room);
     const instructions = texts([...system, tools, format]);
     const prompt: Prompt = {
       modelUid: model.uid,
@@ -122,27 +115,24 @@ function layOut(request: TurnRequest, model: LayoutModel, options: LayoutOptions
       mark,
       ...(native === undefined ? {} : { native }),
     };
-    return { prompt, tools };
+    return { prompt, tokens: estimatePromptTokens(prompt), compacted: [] };
   };
-
-  const compacted: string[] = [];
-  let laidOut = promptAt(steps);
-  let tokens = estimatePromptTokens(laidOut.prompt);
-  let untried: string[] = [];
-  for (const step of compactionSteps) {
-    if (laidOut.tools === "" || (byteLength(laidOut.tools) <= toolsBytes && tokens <= budget)) break;
-    const before = laidOut.tools;
-    steps.add(step);
-    untried.push(step);
-    if (before.length > severalSteps && step !== compactionSteps.at(-1)) continue;
-    laidOut = promptAt(steps);
-    tokens = estimatePromptTokens(laidOut.prompt);
-    if (laidOut.tools !== before) compacted.push(...untried);
-    untried = [];
+  const whole = promptIn();
+  if (whole.tokens <= budget) return whole;
+  const toolsTexts = toolTexts(canCall ? names.tools : []);
+  const leastWhole = whole.tokens - toolsTexts.most;
+  if (leastWhole > budget) throw refused(leastWhole);
+  for (let saved = whole.tokens - budget, tries = 1; ; tries++) {
+    const room = tries < mostTries ? toolsTexts.roomFor(saved) : 0;
+    const laidOut = promptIn(room);
+    if (laidOut.tokens <= budget) return { ...laidOut, compacted: [`tool-descriptions=${toolsTexts.arrives(room)}%`] };
+    if (room === 0) throw refused(laidOut.tokens);
+    saved += (laidOut.tokens - budget) * 2 ** tries; // what a text loses is estimated
   }
-  if (tokens > budget) throw refused(tokens);
-  return { prompt: laidOut.prompt, tokens, compacted };
 }
+
+/** After so many tries to shorten no further than needed, the texts of tools are left out. */
+const mostTries = 6;
 
 /** Sent in the user's place when the last message is the assistant's own beginning of an answer. */
 const goOn = "Go on with your last message exactly where it ends, without repeating any of it.";
@@ -179,22 +169,11 @@ function conversationText(messages: readonly WrittenMessage[], mark: string): st
   ].join("\n\n");
 }
 
-function byteLength(text: string): number {
-  return new TextEncoder().encode(text).length;
-}
-
 function formOf({ responseFormat, toolChoice }: TurnRequest, hasTools: boolean): PromptForm {
   if (hasTools && toolChoice.type !== "none") return "tools";
   return responseFormat.type === "text" ? "text" : "json";
 }
 
-/**
- * Above this size the tools' texts are shortened. Around 30 KB of prompt right after the start the panel state is lost, and tool lists
- * are the largest part of clients' requests. Source: docs/dev/wire/cascade.md, "Panel state".
- */
-export const toolsBytes = 30_000;
-/** From this size on the tools' texts are shortened by all steps at once, because each step reads every schema again. */
-const severalSteps = 10 * toolsBytes;
 /** For a model whose window the list does not say. */
 const unknownWindowTokens = 200_000;
 const defaultAnswerTokens = 8_192;
@@ -207,7 +186,7 @@ export function promptBudget(contextTokens: number | undefined, maxOutputTokens:
 
 /** The error of a prompt of at least `tokens`: how much it is, how much fits, and the three largest parts. */
 export function tooLong(
-  { tokens, budget, modelUid }: { readonly tokens: number; readonly budget: number; readonly modelUid: ModelUid },
+  { tokens, maximum, modelUid }: { readonly tokens: number; readonly maximum: number; readonly modelUid: ModelUid },
   parts: readonly {
     readonly name: string;
     readonly text: string;
@@ -222,17 +201,18 @@ export function tooLong(
   const named = largest.map(({ name, tokens }) => `${name}: about ${tokens}`).join("; ");
   return new MillraceError(
     "context_too_long",
-    `The prompt is about ${total} tokens; ${modelUid} takes ${budget} beside its answer. Largest parts: ${named}.`,
+    `The prompt is about ${total} tokens; ${modelUid} takes ${maximum} beside its answer. Largest parts: ${named}.`,
     {
       hint: `Shorten ${largest[0]?.name ?? "the conversation"}, or pick a model with a larger context window.`,
-      details: { estimatedTokens: total, budgetTokens: budget, largest } satisfies TooLongDetails,
+      details: { tokens: total, maximum, largest } satisfies TooLongDetails,
     },
   );
 }
 
+/** Both are estimates; `maximum` is the window without room for the answer. */
 interface TooLongDetails {
-  readonly estimatedTokens: number;
-  readonly budgetTokens: number;
+  readonly tokens: number;
+  readonly maximum: number;
   readonly largest: readonly { readonly name: string; readonly tokens: number }[];
 }
 
@@ -240,5 +220,5 @@ interface TooLongDetails {
 export function isTooLong(error: unknown): error is MillraceError & { readonly details: TooLongDetails } {
   if (!isMillraceError(error) || error.code !== "context_too_long") return false;
   const { details } = error;
-  return typeof details === "object" && details !== null && "estimatedTokens" in details;
+  return typeof details === "object" && details !== null && "tokens" in details && "maximum" in details;
 }
