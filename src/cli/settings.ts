@@ -15,6 +15,8 @@ export function readSettings(io: Pick<Io, "env" | "homeFolder">) {
     keyFile: io.env["MILLRACE_KEY_FILE"] || join(folder, "key"),
     /** There while no prompt may be sent. */
     pauseFile: join(folder, "paused"),
+    /** Since when the user wants no gateway: other programs start none on their own. */
+    stoppedFile: join(folder, "stopped"),
     /** The hashes and limits of the keys that the owner made for others (0600). */
     keysFile: join(folder, "keys.json"),
     /** The event log and usage history. */
@@ -54,6 +56,7 @@ export const ownNames: readonly string[] = [
   "service",
   "sessions",
   "setup",
+  "stopped",
   "streams",
   "turns",
 ];

@@ -37,7 +37,7 @@ const lookEveryMs = 100;
  * The gateway of this user that runs now; `silent` when a program listens at its address and has not answered yet, as on a busy
  * machine. Another program on its port does not prove that it knows the key, and never gets it.
  */
-async function findGateway(home: GatewayHome): Promise<FoundGateway | "silent" | "stranger" | undefined> {
+export async function findGateway(home: GatewayHome): Promise<FoundGateway | "silent" | "stranger" | undefined> {
   try {
     const address = addressSchema.parse(JSON.parse(readFileSync(join(home.folder, "gateway.json"), "utf8")));
     const text = readOwnFile(home.keyFile ?? join(home.folder, "key"))?.trim();
@@ -53,13 +53,17 @@ async function findGateway(home: GatewayHome): Promise<FoundGateway | "silent" |
 
 /**
  * The running gateway, or a new one in a separate process, which ends when it is idle. Waits for a gateway that is slow to answer,
- * because a second gateway would not help.
+ * because a second gateway would not help. `askedAtMs`: when the user last asked for something (epoch ms); `millrace stop` holds until then.
  *
- * @throws MillraceError `upstream_failed` when none comes up in a minute.
+ * @throws MillraceError `upstream_failed` when none comes up in a minute, or the user stopped it since.
  */
-export async function attachOrStart(home: GatewayHome): Promise<FoundGateway> {
+export async function attachOrStart(home: GatewayHome, askedAtMs: number): Promise<FoundGateway> {
   let found = await findGateway(home);
   if (typeof found === "object") return found;
+  if (found !== "silent" && stoppedAtMs(home) > askedAtMs)
+    throw new MillraceError("upstream_failed", "`millrace stop` stopped the gateway.", {
+      hint: "Send a new message, or run `millrace serve --background`.",
+    });
   const isStranger = found === "stranger"; // on the port of a gateway that is gone: the new one takes another port
   const ended = found === "silent" ? { why: "one listens, but does not answer" } : startProcess(home);
   const giveUpAtMs = home.clock.monotonic() + startMs;
@@ -76,6 +80,15 @@ export async function attachOrStart(home: GatewayHome): Promise<FoundGateway> {
       hint: `Run \`millrace serve\` in a terminal to see why (it needs Node 22.13 or newer). Its log is in ${join(home.folder, "logs")}.`,
     },
   );
+}
+
+/** When the user stopped the gateway by `millrace stop`, epoch ms; 0 where it was not, or was started since. The file is that of src/cli/settings.ts. */
+function stoppedAtMs({ folder }: GatewayHome): number {
+  try {
+    return Date.parse(readFileSync(join(folder, "stopped"), "utf8").trim()) || 0;
+  } catch {
+    return 0;
+  }
 }
 
 const awakeEveryMs = 60_000;
@@ -100,7 +113,9 @@ function startProcess({ env }: GatewayHome): { why: string | undefined } {
   child.stderr.on("data", (chunk: Buffer) => (said = (said + chunk.toString()).slice(-2_000)));
   child.once("error", (error) => (ended.why = error.message));
   child.once("close", (code) => {
-    const reason = /^error: (.*)$/m.exec(said)?.[1]?.replace(/\.$/, "");
+    const lines = said.split("\n").filter((line) => line.trim() !== "");
+    const told = lines.find((line) => line.startsWith("error: ")) ?? lines.at(-1);
+    const reason = told?.replace(/^error: /, "").replace(/\.$/, "");
     if (code !== 0) ended.why = reason ?? `it ended with code ${code}`;
   });
   child.unref();
@@ -114,11 +129,9 @@ function millrace(): readonly string[] {
 }
 
 /**
- * Asks the running gateway for JSON. It proves itself before each call, because another program may have its port by now. Throws
- * `MillraceError` with the gateway's own words when it refuses.
+ * Asks a gateway for JSON. Throws `MillraceError` with the gateway's own words when it refuses.
  */
-export async function askGateway(home: GatewayHome, path: string, signal: AbortSignal): Promise<unknown> {
-  const gateway = await attachOrStart(home);
+export async function askGateway(gateway: FoundGateway, path: string, signal: AbortSignal): Promise<unknown> {
   const response = await loopbackFetch(new URL(path, gateway.url), {
     headers: { authorization: `Bearer ${gateway.key.reveal()}`, "user-agent": "millrace-opencode" },
     signal,

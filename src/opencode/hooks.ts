@@ -30,6 +30,7 @@ export interface LogEntry {
 export interface OpenCodeConfig {
   /** The model that OpenCode starts with: `millrace/claude-sonnet-4.6`. */
   readonly model?: string;
+  readonly small_model?: string;
   provider?: Record<string, ProviderConfig>;
 }
 
@@ -52,6 +53,8 @@ export interface ModelConfig {
 
 export interface Hooks {
   config(config: OpenCodeConfig): Promise<void>;
+  /** The user sent a message. */
+  "chat.message"(): Promise<void>;
   event(input: { readonly event: { readonly type: string } }): Promise<void>;
   readonly auth: {
     readonly provider: string;

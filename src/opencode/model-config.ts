@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isEffort } from "../base/effort.ts";
+import { type Effort, isEffort } from "../base/effort.ts";
 import type { ModelConfig } from "./hooks.ts";
 
 const listSchema = z.object({
@@ -20,29 +20,33 @@ type ListedModel = z.output<typeof listSchema>["data"][number];
 const usualOutputTokens = 32_768;
 
 /**
- * The gateway's `GET /v1/models` as models of an OpenCode provider. A model that is there in several efforts
- * (`name`, `name:high`) is one model with variants, which OpenCode sends as `reasoning_effort`. Limits that the account's
- * list does not say are left out. Throws `ZodError` when the answer is none of a gateway's.
+ * The gateway's `GET /v1/models` as models of an OpenCode provider. Models that differ in their effort alone (`name:low`, `name:high`) are one
+ * model under the name before the colon, with variants, which OpenCode sends as `reasoning_effort`; the gateway knows that name also where
+ * its list has no entry for it. Limits that the account's list does not say are left out. Throws `ZodError` when the answer is none of a gateway's.
  */
 export function modelConfigs(answer: unknown): Record<string, ModelConfig> {
-  const models = listSchema.parse(answer).data;
-  const ids = new Set(models.map(({ id }) => id));
+  const groups = new Map<string, { base: ListedModel | undefined; readonly efforts: Map<Effort, ListedModel> }>();
+  for (const model of listSchema.parse(answer).data) {
+    const { base, effort } = nameAndEffort(model.id);
+    const group = groups.get(base) ?? { base: undefined, efforts: new Map<Effort, ListedModel>() };
+    groups.set(base, group);
+    if (effort === undefined) group.base = model;
+    else group.efforts.set(effort, model);
+  }
   const configs: Record<string, ModelConfig> = {};
-  for (const model of models) {
-    if (baseOf(model.id, ids) !== undefined) continue;
-    const variants = models
-      .filter(({ id }) => baseOf(id, ids) === model.id)
-      .map(({ id }) => id.slice(model.id.length + 1));
-    configs[model.id] = config(model, variants);
+  for (const [id, { base, efforts }] of groups) {
+    const usual = base ?? efforts.get("medium") ?? [...efforts.values()][0];
+    if (usual === undefined) continue; // no group is empty
+    const name = base === undefined ? id : (base.display_name ?? id);
+    configs[id] = config({ ...usual, display_name: name }, [...efforts.keys()]);
   }
   return configs;
 }
 
-/** The model of which this one is an effort, if that is in the list too. */
-function baseOf(id: string, ids: ReadonlySet<string>): string | undefined {
+function nameAndEffort(id: string): { readonly base: string; readonly effort?: Effort } {
   const colon = id.lastIndexOf(":");
-  const base = id.slice(0, colon);
-  return colon > 0 && isEffort(id.slice(colon + 1)) && ids.has(base) ? base : undefined;
+  const effort = id.slice(colon + 1);
+  return colon > 0 && isEffort(effort) ? { base: id.slice(0, colon), effort } : { base: id };
 }
 
 function config(model: ListedModel, variants: readonly string[]): ModelConfig {

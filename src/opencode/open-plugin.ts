@@ -1,7 +1,8 @@
 import { basename } from "node:path";
 import { bestEffort } from "../base/async.ts";
 import { isMillraceError } from "../base/errors.ts";
-import { askGateway, attachOrStart, type FoundGateway, type GatewayHome, keepAwake } from "./gateway.ts";
+import { loopbackFetch } from "../base/node/loopback.ts";
+import { askGateway, attachOrStart, type FoundGateway, findGateway, type GatewayHome, keepAwake } from "./gateway.ts";
 import type { Hooks, OpenCodeConfig, PluginInput, ProviderConfig, Toast } from "./hooks.ts";
 import { modelConfigs } from "./model-config.ts";
 import { lowWindows, parseQuota, quotaText } from "./quota.ts";
@@ -14,34 +15,55 @@ const quotaEveryMs = 5 * 60_000;
 
 /** The plugin's hooks over a gateway that is found or started when it is first needed. Nothing here may break OpenCode. */
 export function openPlugin({ client, worktree, directory }: PluginInput, home: GatewayHome): Hooks {
-  let attached: Promise<FoundGateway> | undefined;
+  let starting: Promise<FoundGateway> | undefined;
   let isAwake = false;
   let quotaAskedAtMs = Number.NEGATIVE_INFINITY;
+  /** The start of OpenCode, or the newest message of its user; epoch ms. */
+  let askedAtMs = home.clock.now();
   const told = new Set<string>();
 
+  /** The gateway that runs now, which proves itself each time: another program may have its port. Several who need one start it once. */
   const gateway = (): Promise<FoundGateway> => {
-    attached ??= attachOrStart(home).catch((error: unknown) => {
-      attached = undefined; // the next one who needs it tries again
-      throw error;
+    starting ??= attachOrStart(home, askedAtMs).finally(() => {
+      starting = undefined;
     });
     if (!isAwake) keepAwake(home);
     isAwake = true;
-    return attached;
+    return starting;
   };
   const ask = async (path: string, signal?: AbortSignal) => {
-    await gateway(); // its start has a limit of its own
-    return askGateway(home, path, signal ?? AbortSignal.timeout(askMs));
+    const found = await gateway(); // its start has a limit of its own
+    return askGateway(found, path, signal ?? AbortSignal.timeout(askMs));
   };
+  /** OpenCode's requests for our models, each to the gateway that runs then. Where there is none, the answer is the reason, which OpenCode shows. */
+  const send = async (input: unknown, init: RequestInit = {}): Promise<Response> => {
+    const { pathname, search } = new URL(String(input));
+    try {
+      const { url, key } = await gateway();
+      const headers = new Headers(init.headers);
+      headers.set("authorization", `Bearer ${key.reveal()}`);
+      const signal = init.signal ?? new AbortController().signal;
+      const body = typeof init.body === "string" ? init.body : undefined; // the SDK sends JSON
+      return await loopbackFetch(new URL(pathname + search, url), { method: init.method, headers, body, signal });
+    } catch (error) {
+      if (!isMillraceError(error)) throw error;
+      // 400, because a repeat by itself helps as little
+      return Response.json({ error: { message: spell(error), type: "invalid_request_error" } }, { status: 400 });
+    }
+  };
+
   const toast = (body: Toast) => bestEffort(client.tui.showToast({ body: { title: "Millrace", ...body } }));
   const complain = async (error: unknown) => {
-    const text = error instanceof Error ? error.message : "Something went wrong.";
-    const message = isMillraceError(error) && error.hint ? `${text} ${error.hint}` : text;
+    const message = spell(error);
     await bestEffort(client.app.log({ body: { service: "millrace", level: "warn", message } }));
     await toast({ message, variant: "warning" });
   };
 
   const warnOfLowQuota = async () => {
-    for (const { key, text } of lowWindows(parseQuota(await ask("/v1/limits")))) {
+    const found = await findGateway(home); // it starts none
+    if (typeof found !== "object") return;
+    const limits = await askGateway(found, "/v1/limits", AbortSignal.timeout(askMs));
+    for (const { key, text } of lowWindows(parseQuota(limits))) {
       if (!told.has(key)) await toast({ message: text, variant: "warning", duration: 10_000 });
       told.add(key);
     }
@@ -49,18 +71,25 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
 
   return {
     async config(config) {
-      try {
-        const { url, key } = await gateway();
-        addProvider(config, {
-          npm: "@ai-sdk/openai-compatible",
-          name: "Millrace",
-          options: { baseURL: `${url}/v1`, apiKey: key.reveal(), includeUsage: true },
-          models: modelConfigs(await ask("/v1/models")),
+      const models = await ask("/v1/models")
+        .then(modelConfigs)
+        .catch((error: unknown) => {
+          void complain(error); // not awaited: OpenCode answers these calls only once its plugins are loaded
+          return {};
         });
-      } catch (error) {
-        void complain(error); // not awaited: OpenCode answers these calls only once its plugins are loaded
-      }
+      addProvider(config, {
+        npm: "@ai-sdk/openai-compatible",
+        name: "Millrace",
+        options: { baseURL: anyAddress, apiKey: "in-the-request", includeUsage: true, fetch: send },
+        models,
+      });
     },
+
+    "chat.message"() {
+      askedAtMs = home.clock.now();
+      return Promise.resolve();
+    },
+
     async event({ event }) {
       if (event.type !== "session.idle" || home.clock.monotonic() - quotaAskedAtMs < quotaEveryMs) return;
       quotaAskedAtMs = home.clock.monotonic();
@@ -98,20 +127,36 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
   };
 }
 
+/** The SDK wants an address; `send` puts that of the gateway in its place. */
+const anyAddress = "http://127.0.0.1/v1";
+
+function spell(error: unknown): string {
+  const text = error instanceof Error ? error.message : "Something went wrong.";
+  return isMillraceError(error) && error.hint ? `${text} ${error.hint}` : text;
+}
+
 /**
- * Adds the provider; the user's own settings win, key by key. The address and the key are ours alone: a project's configuration that named
- * another address would get the key.
+ * Adds the provider; the user's own settings win, key by key. The address, the key and how a request is sent are ours alone: a project's
+ * configuration that named another address would get the key. The models that the user chose are there also where the list lacks them: a
+ * short name, or any where no gateway told its list. Without them OpenCode would take another vendor's model.
  */
 function addProvider(config: OpenCodeConfig, ours: Required<ProviderConfig>): void {
   const theirs = config.provider?.[providerId] ?? {};
-  const { baseURL, apiKey } = ours.options;
+  const { baseURL, apiKey, fetch } = ours.options;
   const models = { ...ours.models };
-  const chosen = config.model?.startsWith(`${providerId}/`) ? config.model.slice(providerId.length + 1) : undefined;
-  // OpenCode refuses a model that is not in the list; the gateway also knows short names, such as those of a setup without an IDE.
-  if (chosen !== undefined) models[chosen] ??= { name: chosen, tool_call: true };
+  for (const chosen of [config.model, config.small_model])
+    if (chosen?.startsWith(`${providerId}/`) === true) {
+      const name = chosen.slice(providerId.length + 1);
+      models[name] ??= { name, tool_call: true };
+    }
   for (const [id, model] of Object.entries(theirs.models ?? {})) models[id] = { ...models[id], ...model };
   config.provider = {
     ...config.provider,
-    [providerId]: { ...ours, ...theirs, options: { ...ours.options, ...theirs.options, baseURL, apiKey }, models },
+    [providerId]: {
+      ...ours,
+      ...theirs,
+      options: { ...ours.options, ...theirs.options, baseURL, apiKey, fetch },
+      models,
+    },
   };
 }

@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
+import { systemClock } from "../base/clock.ts";
 import { challengeHeader, gatewayProof, proofHeader } from "../base/node/gateway-proof.ts";
 import { Secret } from "../base/secret.ts";
 import { until } from "../base/wait.fake.ts";
@@ -90,6 +91,7 @@ function plugged(folder: string, handshakeMs?: number) {
   };
   // a PATH without Node: nothing is ever started from here
   return {
+    input,
     toasts,
     clock,
     hooks: openPlugin(input, {
@@ -120,14 +122,14 @@ describe("the OpenCode plugin", () => {
   });
 
   it("adds a provider with the live models", async () => {
-    const { url, folder } = await fakeGateway();
+    const { folder } = await fakeGateway();
     const config: OpenCodeConfig = {};
     await plugged(folder).hooks.config(config);
     expect(config.provider?.["millrace"]).toMatchObject({
       npm: "@ai-sdk/openai-compatible",
-      options: { baseURL: `${url}/v1`, apiKey: "mr_secret" },
       models: { "claude-x": { name: "Claude X" } },
     });
+    expect(JSON.stringify(config)).not.toContain("mr_secret");
   });
 
   it("adds the model that the user chose, where the list does not have it: a short name, which the gateway resolves", async () => {
@@ -154,17 +156,72 @@ describe("the OpenCode plugin", () => {
     expect(config.provider?.["other"]).toEqual({ name: "Other" });
     expect(config.provider?.["millrace"]).toMatchObject({
       name: "Mine",
-      options: { timeout: 5, apiKey: "mr_secret" },
+      options: { timeout: 5 },
       models: { plain: { name: "Plainer", tool_call: true }, "claude-x": {} },
     });
   });
 
   it("asks its own gateway with its own key, though a project's configuration names another address", async () => {
-    const { folder, url } = await fakeGateway();
-    const config: OpenCodeConfig = { provider: { millrace: { options: { baseURL: "https://other.example/v1" } } } };
+    const { folder, asked } = await fakeGateway();
+    const config: OpenCodeConfig = {
+      provider: { millrace: { options: { baseURL: "https://other.example/v1", apiKey: "theirs" } } },
+    };
     await plugged(folder).hooks.config(config);
-    const { options } = config.provider?.["millrace"] ?? {};
-    expect(options).toMatchObject({ baseURL: `${url}/v1`, apiKey: "mr_secret" });
+    await requestOf(config)("https://other.example/v1/chat/completions", { method: "POST", body: "{}" });
+    expect(config.provider?.["millrace"]?.options).not.toMatchObject({ baseURL: expect.stringContaining("example") });
+    expect(asked.at(-1)).toMatchObject({ path: "/v1/chat/completions", key: "Bearer mr_secret" });
+  });
+
+  it("sends each request to the gateway that runs then, though it has another address by now", async () => {
+    const [first, second] = [await fakeGateway(), await fakeGateway()];
+    const config: OpenCodeConfig = {};
+    await plugged(first.folder).hooks.config(config);
+    copyFileSync(join(second.folder, "gateway.json"), join(first.folder, "gateway.json"));
+    const answer = await requestOf(config)("http://127.0.0.1/v1/chat/completions?a=b", { method: "POST", body: "{}" });
+    expect(answer.status).toBe(200);
+    expect(second.asked.at(-1)).toMatchObject({ path: "/v1/chat/completions?a=b", key: "Bearer mr_secret" });
+  });
+
+  it("offers the models that the user chose where no gateway can start, so that no prompt goes to another vendor, and answers with the program's own reason", async () => {
+    const { folder } = await fakeGateway();
+    writeFileSync(join(folder, "gateway.json"), "{}");
+    const program = '#!/bin/sh\necho "Millrace needs Node 22.13 or newer." >&2\nexit 69\n';
+    writeFileSync(join(folder, "node"), program, { mode: 0o755 });
+    const config: OpenCodeConfig = { model: "millrace/gpt-y", small_model: "millrace/plain" };
+    const { input } = plugged(folder);
+    const env = { PATH: `${folder}:/usr/bin:/bin` };
+    await openPlugin(input, { folder, keyFile: undefined, env, clock: systemClock }).config(config);
+    expect(Object.keys(config.provider?.["millrace"]?.models ?? {})).toEqual(["gpt-y", "plain"]);
+    const answer = await requestOf(config)("http://127.0.0.1/v1/chat/completions", { method: "POST", body: "{}" });
+    expect(answer.status).toBe(400);
+    expect(JSON.stringify(await answer.json())).toContain("did not start: Millrace needs Node 22.13 or newer.");
+  });
+
+  it("starts no gateway after `millrace stop` until its user sends a message", async () => {
+    const { folder } = await fakeGateway();
+    const config: OpenCodeConfig = { model: "millrace/plain" };
+    const { hooks, clock } = plugged(folder);
+    await hooks.config(config);
+    writeFileSync(join(folder, "gateway.json"), "{}");
+    await clock.advance(1_000);
+    writeFileSync(join(folder, "stopped"), new Date(clock.now()).toISOString());
+    const send = async () => {
+      const sent = requestOf(config)("http://127.0.0.1/v1/chat/completions", { method: "POST", body: "{}" });
+      const answer = await withTime(clock, sent);
+      return JSON.stringify(await answer.json());
+    };
+    expect(await send()).toContain("`millrace stop` stopped the gateway. Send a new message");
+    await clock.advance(1_000);
+    await hooks["chat.message"]();
+    expect(await send()).toContain("did not start"); // it was tried
+  });
+
+  it("starts no gateway to look at the quota", async () => {
+    const { folder } = await fakeGateway();
+    writeFileSync(join(folder, "gateway.json"), "{}");
+    const { hooks, toasts } = plugged(folder);
+    await hooks.event({ event: { type: "session.idle" } });
+    expect(toasts).toEqual([]);
   });
 
   it("gives its key to no program that cannot prove that it knows the key", async () => {
@@ -177,7 +234,7 @@ describe("the OpenCode plugin", () => {
     await clock.advance(30_000);
     await done;
     expect(asked.every(({ path, key }) => path === "/health" && key === undefined)).toBe(true);
-    expect(config).toEqual({});
+    expect(config.provider?.["millrace"]?.models).toEqual({});
     await new Promise((resolve) => setImmediate(resolve));
     expect(toasts[0]?.message).toContain("did not start");
     expect(toasts[0]?.message).toContain("Another program answers on its port. It got no key.");
@@ -187,13 +244,7 @@ describe("the OpenCode plugin", () => {
     const { folder } = await fakeGateway({ silentFor: 2 });
     const config: OpenCodeConfig = {};
     const { hooks, clock, toasts } = plugged(folder, 300);
-    const over = new AbortController();
-    const done = hooks.config(config).finally(() => over.abort());
-    while (!over.signal.aborted) {
-      await new Promise((resolve) => setImmediate(resolve));
-      if (clock.sleeping > 0) await clock.advance(100); // as often as it looks: on a busy machine more than twice
-    }
-    await done;
+    await withTime(clock, hooks.config(config));
     expect(config.provider?.["millrace"]).toBeDefined();
     expect(toasts).toEqual([]);
   });
@@ -209,12 +260,12 @@ describe("the OpenCode plugin", () => {
     await expect.poll(() => asked.slice(before)).toMatchObject([{ path: "/health", key: undefined }]);
   });
 
-  it("says what the gateway says when it has no models, and leaves OpenCode alone", async () => {
+  it("says what the gateway says when it has no models", async () => {
     const { folder } = await fakeGateway({ models: { error: { message: "Windsurf is not running." } } });
     const config: OpenCodeConfig = {};
     const { hooks, toasts } = plugged(folder);
     await hooks.config(config);
-    expect(config).toEqual({});
+    expect(config.provider?.["millrace"]?.models).toEqual({});
     await new Promise((resolve) => setImmediate(resolve));
     expect(toasts).toMatchObject([{ message: "Windsurf is not running.", variant: "warning" }]);
   });
@@ -252,7 +303,7 @@ describe("the OpenCode plugin", () => {
 describe("modelConfigs", () => {
   it("makes one model of its efforts, and invents no limits", () => {
     const configs = modelConfigs(models);
-    expect(Object.keys(configs)).toEqual(["claude-x", "gpt-y:high", "plain"]);
+    expect(Object.keys(configs)).toEqual(["claude-x", "gpt-y", "plain"]);
     expect(configs["claude-x"]).toEqual({
       name: "Claude X",
       tool_call: true,
@@ -262,7 +313,11 @@ describe("modelConfigs", () => {
       limit: { context: 200_000, output: 64_000 },
       variants: { high: { reasoningEffort: "high" }, low: { reasoningEffort: "low" } },
     });
-    expect(configs["gpt-y:high"]?.limit).toEqual({ context: 1_000, output: 1_000 });
+    expect(configs["gpt-y"]).toMatchObject({
+      name: "gpt-y",
+      limit: { context: 1_000, output: 1_000 },
+      variants: { high: { reasoningEffort: "high" } },
+    });
     expect(configs["plain"]).toEqual({ name: "plain", tool_call: true, attachment: false, reasoning: false });
   });
 });
@@ -297,6 +352,22 @@ describe("the quota in words", () => {
     expect(lowWindows(parseQuota(quota))).toEqual([]);
   });
 });
+
+/** How OpenCode's SDK sends its requests for our models. */
+function requestOf(config: OpenCodeConfig): (url: string, init: RequestInit) => Promise<Response> {
+  return config.provider?.["millrace"]?.options?.["fetch"] as (url: string, init: RequestInit) => Promise<Response>; // set by the plugin
+}
+
+/** Lets the clock run while something is awaited that sleeps. */
+async function withTime<T>(clock: FakeClock, work: Promise<T>): Promise<T> {
+  const over = new AbortController();
+  const done = work.finally(() => over.abort());
+  while (!over.signal.aborted) {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (clock.sleeping > 0) await clock.advance(100); // as often as it looks: on a busy machine more than twice
+  }
+  return await done;
+}
 
 async function untilAsked(asked: readonly unknown[]): Promise<void> {
   await until(() => asked.length !== 0);

@@ -1,7 +1,17 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parse } from "jsonc-parser";
 import { openCodePlugin } from "../package-files.ts";
-import { type Client, exportKey, keyVariable, smallNote, type Target, xdgConfig } from "./client.ts";
+import {
+  type Client,
+  exportKey,
+  type FileEdit,
+  keyVariable,
+  type SetValue,
+  smallNote,
+  type Target,
+  xdgConfig,
+} from "./client.ts";
 import { type ManagedPaths, refuseManaged } from "./managed.ts";
 
 /** How the plugin's address ends: installed or built, and in a clone. */
@@ -13,17 +23,12 @@ export const openCode: Client = {
   title: "OpenCode",
   programs: ["opencode"],
   install: "npm install --global opencode-ai",
-  edits: ({ model, small }, machine) => [
-    {
-      kind: "json",
-      file: join(xdgConfig(machine, "opencode"), "opencode.json"),
-      set: [
-        { path: ["plugin"], value: openCodePlugin, key: "", formerly: pluginEndings },
-        { path: ["model"], value: `millrace/${model}` },
-        { path: ["small_model"], value: `millrace/${small}`, ...(small === model ? { ifThere: true as const } : {}) },
-      ],
-    },
-  ],
+  edits: ({ model, small }, machine) =>
+    editsOf(xdgConfig(machine, "opencode"), "opencode", [
+      { path: ["plugin"], value: openCodePlugin, key: "", formerly: pluginEndings },
+      { path: ["model"], value: `millrace/${model}` },
+      { path: ["small_model"], value: `millrace/${small}`, ...(small === model ? { ifThere: true as const } : {}) },
+    ]),
   notes: (target) => [
     "The plugin finds or starts the gateway by itself; all models of the account are under `millrace/`.",
     ...smallNote(target),
@@ -33,6 +38,19 @@ export const openCode: Client = {
     return { env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(fenced(openCodeConfig(target))), [keyVariable]: key } };
   },
 };
+
+/**
+ * Each value in the file whose value counts. OpenCode reads `.json` and then `.jsonc`: the later value wins, a whole list as well. So a value
+ * goes where its member stands last, else into the last file that is there; where none is, into the one that OpenCode itself would make.
+ */
+function editsOf(folder: string, name: string, values: readonly SetValue[]): readonly FileEdit[] {
+  const files = [`${name}.json`, `${name}.jsonc`].map((each) => join(folder, each)).filter((file) => existsSync(file));
+  const fileOf = ({ path: [member = ""] }: SetValue) =>
+    files.findLast((file) => parse(readFileSync(file, "utf8"))?.[member] !== undefined) ??
+    files.at(-1) ??
+    join(folder, `${name}.jsonc`);
+  return [...Map.groupBy(values, fileOf)].map(([file, set]) => ({ kind: "json", file, set }));
+}
 
 /** Settings of an administrator, which win over the variable. Source: opencode.ai/docs/config, "Managed settings". */
 const managedSettings = ["model", "small_model", "provider", "enabled_providers", "disabled_providers"];
@@ -94,19 +112,11 @@ export const kilo: Client = {
   programs: ["kilo"],
   install: "npm install --global @kilocode/cli",
   edits: (target, machine) => {
-    const folder = xdgConfig(machine, "kilo");
-    const withComments = join(folder, "kilo.jsonc");
     const { model, provider } = openCodeConfig(target);
-    return [
-      {
-        kind: "json",
-        file: existsSync(withComments) ? withComments : join(folder, "kilo.json"),
-        set: [
-          { path: ["provider", "millrace"], value: provider.millrace },
-          { path: ["model"], value: model },
-        ],
-      },
-    ];
+    return editsOf(xdgConfig(machine, "kilo"), "kilo", [
+      { path: ["provider", "millrace"], value: provider.millrace },
+      { path: ["model"], value: model },
+    ]);
   },
   notes: (target) => [`Before you start it: ${exportKey(target)}`],
   launch(target, key, machine) {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { untilAborted, within } from "../../base/async.ts";
+import { removeIfThere } from "../../base/node/move-file.ts";
 import { isPortTaken, type Listener } from "../../gateway/http/listen.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { compose, type GatewayParts } from "../compose/compose.ts";
@@ -83,6 +84,7 @@ export const serveCommand = defineCommand({
     const told = { clock: io.clock, note: (text: string) => out.note(text) };
     const home = await takeHome(settings.gatewayFile, record, told, signal);
     try {
+      removeIfThere(settings.stoppedFile);
       const composed = await compose({
         io,
         settings,

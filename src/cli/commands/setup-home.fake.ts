@@ -70,12 +70,12 @@ export function program(homeFolder: string, name: string): void {
 }
 
 export const files: Readonly<Record<string, string>> = {
-  opencode: ".config/opencode/opencode.json",
+  opencode: ".config/opencode/opencode.jsonc",
   codex: ".codex/millrace.config.toml",
   "claude-code": ".claude/settings.json",
   "qwen-code": ".qwen/settings.json",
   pi: ".pi/agent/models.json",
-  kilo: ".config/kilo/kilo.json",
+  kilo: ".config/kilo/kilo.jsonc",
   droid: ".factory/settings.json",
   aider: ".aider.conf.yml",
   continue: ".continue/config.yaml",

@@ -93,6 +93,33 @@ describe("millrace setup", () => {
     expect(read(files["opencode"] ?? "")).toBe(before);
   });
 
+  it("writes each value for OpenCode into the file whose value counts, and takes it out of that one again", async () => {
+    const folder = ".config/opencode/";
+    const [json, jsonc] = [`${folder}opencode.json`, `${folder}opencode.jsonc`];
+    const added = { plugin: [openCodePlugin] };
+    const model = { model: "millrace/model-b" };
+    const cases: readonly [Record<string, string>, Record<string, unknown>][] = [
+      [{ [jsonc]: '{ "$schema": "s" }' }, { [jsonc]: { $schema: "s", ...added, ...model } }],
+      [{ [json]: '{ "theme": "t" }' }, { [json]: { theme: "t", ...added, ...model } }],
+      [
+        { [json]: '{ "plugin": ["a"], "model": "x/y" }', [jsonc]: '{ "theme": "t" }' },
+        { [json]: { plugin: ["a", openCodePlugin], ...model }, [jsonc]: { theme: "t" } },
+      ],
+      [
+        { [json]: '{ "plugin": ["a"], "model": "x/y" }', [jsonc]: '{ "plugin": ["b"], "model": "z/z" }' },
+        { [json]: { plugin: ["a"], model: "x/y" }, [jsonc]: { plugin: ["b", openCodePlugin], ...model } },
+      ],
+    ];
+    for (const [before, after] of cases) {
+      const { millrace, write, read } = await home();
+      for (const [name, text] of Object.entries(before)) write(name, text);
+      await millrace(["setup", "opencode", "--yes"]);
+      for (const [name, wanted] of Object.entries(after)) expect(parse(read(name))).toEqual(wanted);
+      await millrace(["setup", "opencode", "--undo", "--yes"]);
+      for (const [name, text] of Object.entries(before)) expect(read(name)).toBe(text);
+    }
+  });
+
   it("names a plugin for OpenCode that is there, and replaces the address of one that has moved", async () => {
     const { millrace, write, read } = await home();
     write(files["opencode"] ?? "", '{ "plugin": ["other", "file:///gone/millrace/dist/node/opencode.js"] }\n');

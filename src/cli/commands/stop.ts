@@ -4,6 +4,7 @@ import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { removeIfThere } from "../../base/node/move-file.ts";
 import { processRuns } from "../../base/node/process-exists.ts";
+import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { hostJson, hostsFolder, spellHost } from "../agents/agent-spec.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { dispatch } from "../dispatch.ts";
@@ -36,6 +37,8 @@ export const stopCommand = defineCommand({
     const folder = hostsFolder(settings.folder);
     const open = options.agents ? await leftOpen(folder, context) : undefined;
     const stopped = await stopGateway(options.wait, context);
+    if (stopped !== undefined)
+      replaceFileSync(settings.stoppedFile, `${new Date(context.io.clock.now()).toISOString()}\n`);
     const agents = await (options.agents ? endHosts(folder) : lookAtHosts(folder));
     const isCut = agents.some(({ running, unread = 0 }) => running + unread > 0);
     if (options.json) {
