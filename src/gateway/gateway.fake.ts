@@ -70,7 +70,7 @@ export function fakeGateway(options: Partial<GatewayOptions> = {}): FakeGateway 
     async request(path, { json, ...init } = {}) {
       const headers = new Headers({ host: "127.0.0.1:42100", authorization: `Bearer ${fakeKey}` });
       for (const [name, value] of new Headers(init.headers)) {
-        if (value === "") headers.delete(name);
+        if (value === "" && headers.has(name)) headers.delete(name);
         else headers.set(name, value);
       }
       const body = json === undefined ? init.body : JSON.stringify(json);

@@ -79,9 +79,9 @@ const bodies = {
 
 test.each([
   ["error=quota", [429, 402]],
-  ["error=rate_limit", [429, 422]],
-  ["error=high_demand", [429, 422]],
-  ["error=internal error-at=send", [422]],
+  ["error=rate_limit", [429, 400]],
+  ["error=high_demand", [429, 400]],
+  ["error=internal error-at=send", [400]],
 ])(
   "a program without a name, after %s, reads the reason within seconds and costs one prompt",
   async (fault, wanted) => {
@@ -105,8 +105,8 @@ test.each([
 
 test("a client that repeats every error in a stream reads the reason at its first repeat, after one prompt", async () => {
   const { statuses, prompts } = await toldAs("factory-cli/0.215.0", "error=internal error-after=40");
-  expect([...new Set(statuses)]).toEqual([200, 422]);
-  expect(statuses.indexOf(422)).toBe(1);
+  expect([...new Set(statuses)]).toEqual([200, 400]);
+  expect(statuses.indexOf(400)).toBe(1);
   expect(prompts).toBe(1);
 });
 

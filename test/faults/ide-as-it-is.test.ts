@@ -54,7 +54,7 @@ describe.each(ways)("over %s, a build that ignores the planner mode and reads", 
       args: ["--ide-tools", "stop"],
     });
     await expect(client.chat.completions.create(ask("echo: done"))).rejects.toMatchObject({
-      status: 422,
+      status: 400,
       message: expect.stringMatching(/list_dir/i),
     });
   });
@@ -63,7 +63,7 @@ describe.each(ways)("over %s, a build that ignores the planner mode and reads", 
 it("a command that waits for a decision stops the turn", async () => {
   const { client } = await world({ simulator: { turn: { waiting: true } } });
   await expect(client.chat.completions.create(ask("hi"))).rejects.toMatchObject({
-    status: 422,
+    status: 400,
     message: expect.stringContaining("RUN_COMMAND"),
   });
 });
@@ -83,7 +83,7 @@ describe("over the transcript, an error step with its text", () => {
 
   it("an answer without any text is an error too", async () => {
     const { client } = await world({ simulator: { turn: { empty: true } } });
-    await expect(client.chat.completions.create(ask("hi"))).rejects.toMatchObject({ status: 422 });
+    await expect(client.chat.completions.create(ask("hi"))).rejects.toMatchObject({ status: 400 });
   });
 });
 

@@ -1,9 +1,11 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { MillraceError, unsentPrompt } from "../../base/errors.ts";
-import { eventIdOf } from "../../log/event.ts";
+import type { TurnEventBody } from "../../log/event.ts";
 import { fakeModelOf } from "../../models/models.fake.ts";
 import { fakeGateway } from "../gateway.fake.ts";
-import { tellSpentKey, withSpentKey } from "./answer-turn.ts";
+import { chat } from "../routes/turn-route.fake.ts";
+import { started, text } from "../turn-events.fake.ts";
+import { withSpentKey } from "./answer-turn.ts";
 
 const crash = new MillraceError("upstream_failed", "The IDE's server stopped.", { hint: "Look." }).toRecord();
 const keyed = { isGiven: true, isRepeat: false };
@@ -47,25 +49,23 @@ test("a repeat under the key learns that the failure is final", () => {
   expect(withSpentKey(crash, { isGiven: true, isRepeat: true }).final).toBe(true);
 });
 
-test("a failure under a key says that the key is spent", () => {
-  const at = { eventId: eventIdOf(2), atMs: 1 };
-  expect(tellSpentKey({ type: "failed", error: crash, ...at }, keyed)).toMatchObject({
-    ...at,
-    type: "failed",
-    error: { hint: expect.stringContaining("spent") },
+describe("a failure under a key", () => {
+  const told = async (failure: TurnEventBody, ...before: TurnEventBody[]) => {
+    const fake = fakeGateway();
+    fake.turns.script = () => [...before, failure];
+    const ask = () => fake.request("/v1/chat/completions", { json: chat, headers: { "idempotency-key": "k" } });
+    return ((await (await ask()).json()) as { error: { hint: string } }).error.hint;
+  };
+  const failed = (more = {}): TurnEventBody => ({ type: "failed", error: { ...crash, ...more } });
+  const unsent = failed({ details: { reason: unsentPrompt } });
+
+  test("before anything was sent spends no key", async () => {
+    expect(await told(failed())).toBe(crash.hint);
+    expect(await told(unsent, started)).toBe(crash.hint);
   });
-});
 
-test("a failure before anything was sent spends no key, and stays unchanged", () => {
-  const event = { type: "failed" as const, error: crash, eventId: eventIdOf(1), atMs: 1 };
-  expect(tellSpentKey(event, { isGiven: true, isRepeat: true })).toBe(event);
-  const unsent = { ...crash, details: { reason: unsentPrompt } };
-  const later = { type: "failed" as const, error: unsent, eventId: eventIdOf(2), atMs: 1 };
-  expect(tellSpentKey(later, { isGiven: true, isRepeat: true })).toBe(later);
-});
-
-test("a prompt that was not sent after an answer spends the key all the same: the first prompt had that answer", () => {
-  const unsent = { ...crash, details: { reason: unsentPrompt } };
-  const event = { type: "failed" as const, error: unsent, eventId: eventIdOf(3), atMs: 1 };
-  expect(tellSpentKey(event, keyed)).toMatchObject({ error: { hint: expect.stringContaining("spent") } });
+  test("spends it after an answer, also where a later prompt was not sent", async () => {
+    expect(await told(failed(), started)).toContain("spent");
+    expect(await told(unsent, started, text("x"))).toContain("spent");
+  });
 });

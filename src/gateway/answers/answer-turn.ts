@@ -8,14 +8,15 @@ import { isUnknownTurn } from "../../log/rows.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { Model } from "../../models/model.ts";
 import { waitAfterFirst } from "../../turns/back-off.ts";
+import { promptBudget } from "../../turns/prompt/layout.ts";
 import type { TurnReader } from "../../turns/turns.ts";
 import { failedUnsent } from "../../turns/twins.ts";
 import { type Answer, AnswerFold } from "../dialects/answer.ts";
 import type { Dialect } from "../dialects/dialect.ts";
-import { failureOf } from "../dialects/errors.ts";
+import { failureOf, sizedError } from "../dialects/errors.ts";
 import { type Gateway, type GatewayContext, respond } from "../http/context.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
-import { headerSafe } from "../http/request-headers.ts";
+import { headerSafe, isResumable } from "../http/request-headers.ts";
 import { afterKept } from "./after-kept.ts";
 import { emptyAnswer } from "./empty-answer.ts";
 import { type OpenTurn, startTurn } from "./start-turn.ts";
@@ -73,7 +74,7 @@ async function streamed(gateway: Gateway, c: GatewayContext, dialect: Dialect, t
   const { events, begun } = await firstEvents(gateway, reader);
   const started = events.find((event) => event.type === "started");
   const first = events.find(({ type }) => type !== "started" && type !== "usage");
-  const tell = (event: FailedEvent) => tellSpentKey(event, keyOf(turn));
+  const tell = teller(gateway, turn);
   if (first?.type === "failed" && resumeAfter === undefined) {
     await bestEffort(reader.close(true));
     return failedReply(c, dialect, turn, { error: tell(first).error, started, ideTools: first.ideTools });
@@ -82,7 +83,8 @@ async function streamed(gateway: Gateway, c: GatewayContext, dialect: Dialect, t
   const isRest = resumeAfter !== undefined && turn.record.ended;
   const headers = headersOf(turn, started, first?.type === "finished" ? first.ideTools : undefined);
   const { framing } = dialect;
-  const stream = { turnId, reader, begun, encoder, tell, framing, resumeAfter, sinceMs, isRest };
+  const hasNoIds = dialect.hasIdsForResuming === true && !isResumable(c.headers);
+  const stream = { turnId, reader, begun, encoder, tell, framing, hasNoIds, resumeAfter, sinceMs, isRest };
   return streamTurn(gateway, c, stream, headers);
 }
 
@@ -110,9 +112,7 @@ async function firstEvents({ clock, waits }: Gateway, reader: TurnReader) {
 /** The whole answer as one body, once the turn has ended. */
 async function whole(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Reply> {
   const reader = afterKept(gateway.turns.open(turn.turnId, startOfLog, c.signal), turn.kept ?? "");
-  const { answer, started } = await readAnswer(reader, turn.context.parsed.request, (event) =>
-    tellSpentKey(event, keyOf(turn)),
-  );
+  const { answer, started } = await readAnswer(reader, turn.context.parsed.request, teller(gateway, turn));
   const { end } = answer;
   const ideTools = end?.type === "finished" || end?.type === "failed" ? end.ideTools : undefined;
   if (end?.type === "finished") {
@@ -156,8 +156,17 @@ async function nextOf(reader: TurnReader): ReturnType<TurnReader["next"]> {
   }
 }
 
-function keyOf({ record, joined }: OpenTurn): KeyUse {
-  return { isGiven: record.idempotencyKey !== undefined, isRepeat: joined === "key" };
+/** A failure as this client is told it: how to go on under its key, and the size of a prompt that is too long. */
+function teller(
+  { contextTokens }: Gateway,
+  { record, joined, context }: OpenTurn,
+): (event: FailedEvent) => FailedEvent {
+  const key = { isGiven: record.idempotencyKey !== undefined, isRepeat: joined === "key" };
+  const maximum = promptBudget(contextTokens?.(record.modelUid), record.request.maxOutputTokens);
+  return (event) => {
+    const told = failedUnsent(event) ? event : { ...event, error: withSpentKey(event.error, key) };
+    return { ...told, error: sizedError(told.error, context.promptTokens, maximum) };
+  };
 }
 
 /** The process that began the turn lost its store, and removed it. */
@@ -230,9 +239,4 @@ export function withSpentKey(error: ErrorRecord, { isGiven, isRepeat }: KeyUse):
   const spent = "This Idempotency-Key is spent: it only gives this failure again.";
   const hint = `${error.hint} ${spent} Send the request with a new key, or without a key${wait}.`;
   return { ...error, hint, ...(isRepeat ? { final: true } : {}) };
-}
-
-/** A failure of a turn for its client: it also says that its key is spent, unless no prompt was sent. */
-export function tellSpentKey(event: FailedEvent, key: KeyUse): FailedEvent {
-  return failedUnsent(event) ? event : { ...event, error: withSpentKey(event.error, key) };
 }

@@ -28,7 +28,9 @@ export interface StreamOptions {
   readonly resumeAfter?: WireCursor | undefined;
   /** Sent first, under the cursor's own id: what a reader needs to resume there. */
   readonly snapshot?: WireEvent | undefined;
-  /** The `id:` of each wire event; a dialect's cursor by default. */
+  /** The wire events have no `id:`. */
+  readonly hasNoIds?: boolean;
+  /** The `id:` of each event of a turn's own events; else the events are those of a dialect, with its cursors. */
   readonly writeId?: (eventId: EventId | undefined, part: number) => string;
   /** When its reader came, epoch ms: older events are replayed, and say nothing of how fast new ones are handed on. */
   readonly sinceMs: number;
@@ -142,29 +144,29 @@ async function flow(
 
 /**
  * Ends a stream: with its last piece, or with its failure. A failure comes apart from the text before it, because Anthropic's SDK drops
- * the events that it reads together with an error. A stream of lines is cut after it: its clients take an orderly end for a whole answer.
- * Source: docs/dev/wire/clients.md, "Silence and repeats".
+ * the events that it reads together with an error. A dialect's stream is then cut, a moment later: many clients take an orderly end for
+ * a whole answer. Source: docs/dev/wire/clients.md, "Silence and repeats".
  */
-async function end(
-  { clock, waits }: Gateway,
-  text: StreamText,
-  piece: string,
-  response: ServerResponse,
-): Promise<void> {
+async function end(gateway: Gateway, text: StreamText, piece: string, response: ServerResponse): Promise<void> {
   const { failure } = text;
   if (failure === "") return void response.end(piece);
+  const apart = async () => {
+    const ms = (text.wroteAt ?? Number.NEGATIVE_INFINITY) + gateway.waits.errorApartMs - gateway.clock.monotonic();
+    if (ms > 0) await gateway.clock.sleep(ms, new AbortController().signal);
+  };
   if (piece !== "") {
-    text.wroteAt = clock.monotonic();
+    text.wroteAt = gateway.clock.monotonic();
     if (!response.write(piece)) await drained(response);
   }
-  const apart = (text.wroteAt ?? Number.NEGATIVE_INFINITY) + waits.errorApartMs - clock.monotonic();
-  if (apart > 0) await clock.sleep(apart, new AbortController().signal);
-  if (!text.isOfLines) return void response.end(failure);
+  await apart();
+  if (!text.endsByCut) return void response.end(failure);
   await new Promise<void>((resolve) => {
     response.write(failure, () => resolve());
     response.once("close", resolve);
   });
   text.isCut = !response.destroyed;
+  text.wroteAt = gateway.clock.monotonic();
+  await apart();
   response.destroy();
 }
 
@@ -194,8 +196,9 @@ class StreamText {
     this.#lastId = this.#idOf(resumeAfter?.eventId, resumeAfter?.part ?? 0);
   }
 
-  get isOfLines(): boolean {
-    return this.#turn.framing === "lines";
+  /** After a failure. The log of a turn is whole also if the turn failed. */
+  get endsByCut(): boolean {
+    return this.#turn.writeId === undefined;
   }
 
   opening(): string {
@@ -218,11 +221,10 @@ class StreamText {
     return text;
   }
 
-  /** The no-op event, after a comment that no client takes for anything. Source: WHATWG HTML, 9.2. */
+  /** The no-op event. It tells the place of a turn that waits: a comment, or an event without data, ends the streams of some clients. */
   heartbeat(place: QueuePlace | undefined): string {
-    const isSaid = place !== undefined && !this.isOfLines;
-    const waits = !isSaid ? "" : `: waiting, position ${place.position} of ${place.of} in the queue\n\n`;
-    return waits + this.#repeat(this.#turn.encoder.heartbeat());
+    const waiting = place && `waiting, position ${place.position} of ${place.of} in the queue`;
+    return this.#repeat(this.#turn.encoder.heartbeat(waiting));
   }
 
   /** The log could not be read to its end. */
@@ -253,7 +255,8 @@ class StreamText {
   }
 
   #frame(event: WireEvent): string {
-    return this.isOfLines ? `${event.data}\n` : writeSse(event, this.#lastId);
+    const { framing, hasNoIds } = this.#turn;
+    return framing === "lines" ? `${event.data}\n` : writeSse(event, hasNoIds === true ? undefined : this.#lastId);
   }
 
   #countLag(event: TurnEvent): void {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { type ErrorRecord, lostPrompt, MillraceError, unusableAnswer } from "../../base/errors.ts";
+import { type ErrorCode, type ErrorRecord, lostPrompt, MillraceError, unusableAnswer } from "../../base/errors.ts";
 import { clientName, forClient, streamErrorForClient } from "./by-client.ts";
-import { encodeAnthropicError, encodeOpenAiError } from "./errors.ts";
+import type { Dialect } from "./dialect.ts";
+import { encodeAnthropicError, encodeOpenAiError, sizedError } from "./errors.ts";
+import { encodeOllamaError } from "./ollama/encode.ts";
 import { encodeStreamError } from "./openai-chat/encode.ts";
 
 const quota = new MillraceError("quota_exhausted", "No more.", { repeated: true }).toRecord();
@@ -32,7 +34,7 @@ describe.each([
     "my-codex/1",
   ])("has a status that the client %s does not repeat", (userAgent) => {
     expect(statusFor(quota, userAgent)).toBe(402);
-    expect(statusFor(broken, userAgent)).toBe(422);
+    expect(statusFor(broken, userAgent)).toBe(400);
     expect(statusFor(noIde, userAgent)).toBe(424);
   });
 
@@ -45,10 +47,10 @@ describe.each([
     [langChain, 400, 400],
     [chatAnthropic, 400, 400],
     ["Anthropic/JS 1.12.0", 429, 429],
-    ["opencode/1.18.33 ai-sdk/provider-utils/4.0.23", 402, 422],
-    ["Kilo-Code/7.7.7 ai-sdk/provider-utils/4.0.27 runtime/bun/1.3.14", 402, 422],
-    ["QwenCode/0.24.4 (linux; x64)", 402, 422],
-    ["pi (linux 6.18; x64)", 402, 422],
+    ["opencode/1.18.33 ai-sdk/provider-utils/4.0.23", 402, 400],
+    ["Kilo-Code/7.7.7 ai-sdk/provider-utils/4.0.27 runtime/bun/1.3.14", 402, 400],
+    ["QwenCode/0.24.4 (linux; x64)", 402, 400],
+    ["pi (linux 6.18; x64)", 402, 400],
     ["OpenAI/JS 7.57.0", 429, 429],
     ["ai/7.0.12 ai-sdk/openai/5.0.3 ai-sdk/provider-utils/5.0.1 runtime/node.js/24", 429, 429],
     [null, 429, 429],
@@ -66,7 +68,7 @@ describe.each([
   test("of a prompt that was looked for in vain is final at once for everyone: no name is needed", () => {
     const lost = new MillraceError("upstream_failed", "It broke.", { details: { reason: lostPrompt } }).toRecord();
     for (const userAgent of [null, "my-app/1.0", "OpenAI/JS 7.57.0", "ai/7.0.12", "opencode/1.18.33"])
-      expect(statusFor(lost, userAgent)).toBe(422);
+      expect(statusFor(lost, userAgent)).toBe(400);
     for (const userAgent of [codex, langChain, chatAnthropic]) expect(statusFor(lost, userAgent)).toBe(400);
     expect(encodeError(lost, "req-1").headers).toEqual({ "x-should-retry": "false" });
     expect(statusFor(first, null)).toBe(encodeError(first, "req-1").status);
@@ -79,12 +81,11 @@ describe.each([
       repeated: true,
     }).toRecord();
     const { status, body } = forClient(encodeError(limited, "0190-4290-5000"), limited, "opencode/1.18.33");
-    expect(status).toBe(422);
+    expect(status).toBe(400);
     const text = JSON.stringify(body);
     expect(text).not.toMatch(/429|50[0234]|524|rate.?limit|internal.error|server.error|try again later/i);
     expect(text).toContain("The limit on messages for this model is reached.");
     expect(text).toContain('"kept":1');
-    expect(JSON.stringify(encodeError(limited, "0190-4290-5000").body)).toMatch(/429/);
   });
 
   test("that has no other words says where the reason stands", () => {
@@ -106,7 +107,7 @@ describe.each([
   test("stays what it is where a client would not repeat it", () => {
     const failed = (code: "upstream_failed" | "context_too_long") =>
       new MillraceError(code, "It failed.", { final: true }).toRecord();
-    expect(statusFor(failed("upstream_failed"), null)).toBe(422);
+    expect(statusFor(failed("upstream_failed"), null)).toBe(400);
     expect(statusFor(failed("upstream_failed"), codex)).toBe(400);
     expect(statusFor(failed("context_too_long"), null)).toBe(400);
   });
@@ -153,9 +154,61 @@ describe("an error in a stream", () => {
 
   test("that is final has no word for which OpenCode repeats it", () => {
     expect(errorFor(final, "opencode/1.18.33").message).toContain("internal fault");
-    expect(errorFor(final, null)).toMatchObject({
-      type: "invalid_request_error",
-      message: expect.stringMatching(/internal error/),
-    });
+    expect(errorFor(final, null).type).toBe("invalid_request_error");
+  });
+});
+
+describe("an error begins with the API's own sentence, for which programs look", () => {
+  const record = (code: ErrorCode, details?: object, more = {}) =>
+    new MillraceError(code, "Ours says why.", { hint: "Do this.", details, ...more }).toRecord();
+  const saidBy = (error: ErrorRecord, encode: Dialect["encodeError"]) => {
+    const { error: told } = encode(error, "req-1").body as { readonly error: string | { readonly message: string } };
+    return typeof told === "string" ? told : told.message;
+  };
+  const long = record("context_too_long", { tokens: 205_000, maximum: 200_000 });
+  const unknown = record("unknown_model", { asked: "gpt-9" });
+
+  test.each([
+    [long, encodeAnthropicError, /^prompt is too long: 205000 tokens > 200000 maximum\. Ours says why\. Do this\.$/],
+    [
+      long,
+      encodeOpenAiError,
+      /^This model's maximum context length is 200000 tokens\. .* 205000 tokens\. Ours says why/,
+    ],
+    [long, encodeOllamaError, /^The input length exceeds the context length\. Ours/],
+    [unknown, encodeAnthropicError, /^model: gpt-9\. Ours/],
+    [unknown, encodeOpenAiError, /^The model `gpt-9` does not exist or you do not have access to it\. Ours/],
+    [unknown, encodeOllamaError, /^model 'gpt-9' not found\. Ours/],
+    [record("upstream_failed"), encodeAnthropicError, /^Overloaded\. Ours/],
+    [record("unavailable"), encodeOpenAiError, /^The server is overloaded\. Ours/],
+    [record("rate_limited"), encodeOpenAiError, /^Rate limit reached\. Ours/],
+    [record("rate_limited"), encodeAnthropicError, /^This request would exceed your account's rate limit\. Ours/],
+    [record("quota_exhausted"), encodeOpenAiError, /^You exceeded your current quota, please check your plan and/],
+    [record("invalid_request"), encodeOpenAiError, /^Ours says why\. Do this\.$/],
+  ] as const)("%#", (error, encode, expected) => expect(saidBy(error, encode)).toMatch(expected));
+
+  test("a final one has none that provokes a repeat", () => {
+    const final = new MillraceError("rate_limited", "The message rate limit is reached: too many requests.", {
+      hint: "The model is overloaded. Try again later.",
+      repeated: true,
+    }).toRecord();
+    for (const encode of [encodeOpenAiError, encodeAnthropicError, encodeOllamaError]) {
+      const { status, body } = encode(final, "req-1");
+      expect(status).toBe(400);
+      expect(JSON.stringify(body)).toContain("The limit on messages is reached");
+      const words = /rate.?limit(?!ed")|too many requests|overloaded|try again|429/i;
+      expect(saidBy(final, encode)).not.toMatch(words);
+    }
+    expect(encodeOpenAiError(final, "req-1").body).toMatchObject({ error: { code: "rate_limited" } });
+  });
+
+  test("has the size also where an agent says none: a client computes from it what to leave out", () => {
+    const agents = record("context_too_long");
+    expect(saidBy(sizedError(agents, 90_000, 200_000), encodeAnthropicError)).toMatch(
+      /^prompt is too long: 200001 tokens > 200000 /,
+    );
+    expect(saidBy(sizedError(agents, 250_000, 200_000), encodeAnthropicError)).toMatch(/: 250000 tokens > 200000 /);
+    expect(sizedError(long, 9, 9)).toBe(long);
+    expect(sizedError(unknown, 9, 9)).toBe(unknown);
   });
 });

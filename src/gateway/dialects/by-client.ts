@@ -1,7 +1,7 @@
 import type { ErrorRecord } from "../../base/errors.ts";
 import { parseJson, writeJson } from "../../base/json.ts";
 import type { WireError, WireEvent } from "./dialect.ts";
-import { finalStatus, isFinal, isLongRefusal } from "./errors.ts";
+import { finalStatus, inPlainWords, isFinal, isLongRefusal } from "./errors.ts";
 
 /** A client for which the usual answer to a failure does not end its retries, or hides the reason from its user. */
 interface Client {
@@ -74,7 +74,7 @@ export function forClient(wire: WireError, error: ErrorRecord, userAgent: string
   const status = isEnd ? (client.finalStatus ?? finalStatus(wire.status, error)) : wire.status;
   const said = isEnd && client.showsBody === true ? onlyMessage(wire.body) : wire.body;
   const mayRepeat = status >= 500 || status === 408 || status === 409 || status === 429;
-  const body = client.repeatsOn === undefined || mayRepeat ? said : inPlainWords(said, client.repeatsOn);
+  const body = client.repeatsOn === undefined || mayRepeat ? said : withoutWords(said, client.repeatsOn);
   return { ...wire, status, body };
 }
 
@@ -108,7 +108,7 @@ function finalEvent(data: string, { repeatsOn }: Client): string {
   const { error } = parseJson(data) as { readonly error: object | string }; // written by an encoder of ours
   if (typeof error === "string") return data; // Ollama's: it has no type
   const body = { error: { ...error, type: "invalid_request_error" } };
-  return writeJson(repeatsOn === undefined ? body : inPlainWords(body, repeatsOn));
+  return writeJson(repeatsOn === undefined ? body : withoutWords(body, repeatsOn));
 }
 
 /** An error's body without the members that are meant for programs. */
@@ -121,32 +121,20 @@ function onlyMessage(body: unknown): unknown {
   return { ...body, error: { message, ...member("type"), ...member("param"), ...member("code") } };
 }
 
-/** The same statements in words on which no known client repeats a request. */
-const otherWords: readonly (readonly [RegExp, string])[] = [
-  [/\b(message )?rate limit\b/gi, "limit on messages"],
-  [/\binternal (?:server )?error\b/gi, "internal fault"],
-  [/\bserver error\b/gi, "server fault"],
-  [/\btry again (later|in)\b/gi, "ask again $1"],
-  [/\bconnection (error|refused|lost)\b/gi, "link $1"],
-  [/\b(?:timeout|timed out|time out)\b/gi, "too slow"],
-  [/\bterminated\b/gi, "ended"],
-  [/\bat capacity\b/gi, "fully used"],
-];
-
 /** The message if the table has none. */
 const lastResort = "The request failed and is not repeated. `millrace tail` shows why.";
 
 /** The body without the words that provoke a repeat: replaced in a message, left out elsewhere. */
-export function inPlainWords(body: unknown, provoking: RegExp, name = ""): unknown {
+function withoutWords(body: unknown, provoking: RegExp, name = ""): unknown {
   if (typeof body === "string") {
-    const said = otherWords.reduce((text, [words, others]) => text.replace(words, others), body);
+    const said = inPlainWords(body);
     if (!provoking.test(said)) return said;
     return name === "message" ? lastResort : undefined;
   }
   if (typeof body === "number") return provoking.test(String(body)) ? undefined : body;
-  if (Array.isArray(body)) return body.map((item: unknown) => inPlainWords(item, provoking)).filter(isSaid);
+  if (Array.isArray(body)) return body.map((item: unknown) => withoutWords(item, provoking)).filter(isSaid);
   if (typeof body !== "object" || body === null) return body;
-  const members = Object.entries(body).map(([key, value]) => [key, inPlainWords(value, provoking, key)] as const);
+  const members = Object.entries(body).map(([key, value]) => [key, withoutWords(value, provoking, key)] as const);
   return Object.fromEntries(members.filter(([key, value]) => isSaid(value) && !provoking.test(key)));
 }
 

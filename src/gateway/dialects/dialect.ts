@@ -53,8 +53,8 @@ export interface Encoder {
   /** The first events of the stream, before any event of the turn. */
   open(): readonly WireEvent[];
   encode(event: TurnEvent): readonly WireEvent[];
-  /** A real event of this API that changes nothing, for silence while the upstream is known alive. */
-  heartbeat(): readonly WireEvent[];
+  /** A real event of this API that changes nothing, for silence while the upstream is known alive. `waiting`: the turn's place in the queue. */
+  heartbeat(waiting?: string): readonly WireEvent[];
   /** The log could not be read to its end: an error that no client takes for a complete answer. */
   broken(error: ErrorRecord): readonly WireEvent[];
 }
@@ -75,12 +75,19 @@ export interface Dialect {
   readonly name: DialectName;
   /** Streams are lines of JSON instead of server-sent events. */
   readonly framing?: "lines";
+  /** Events have an `id:` only for a client that can resume: some clients of this API read each line that is no `data:` as a part of an error. */
+  readonly hasIdsForResuming?: true;
   /** Throws `invalid_request` with the path of the field at fault. */
   parse(body: unknown): ParsedTurn;
   encoder(context: EncodeContext): Encoder;
   /** The whole answer as one body; what a client accumulates from the stream. Only for an answer that finished. */
   encodeAnswer(context: EncodeContext, answer: Answer): unknown;
   encodeError(error: ErrorRecord, requestId: string): WireError;
+}
+
+/** The member that tells the place of a turn that waits. */
+export function toldPlace(waiting: string | undefined): { readonly millrace?: { readonly queue: string } } {
+  return waiting === undefined ? {} : { millrace: { queue: waiting } };
 }
 
 /** A turn's id as an API writes ids: another prefix, the same 26 characters, so that either leads to the other. */

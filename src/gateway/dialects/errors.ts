@@ -6,6 +6,7 @@ import {
   reasonOf,
   unusableAnswer,
 } from "../../base/errors.ts";
+import { isObject } from "../../base/json.ts";
 import type { CancelledBy } from "../../log/event.ts";
 import type { AnswerEnd } from "./answer.ts";
 import type { WireError } from "./dialect.ts";
@@ -15,6 +16,9 @@ const longestWaitSeconds = 60;
 
 /** The longest wait after which a client may repeat the request without its user; seconds. After a longer wait a person should read the error first. */
 const patientSeconds = 10;
+
+/** The APIs that have words of their own for an error. */
+type Api = "openAi" | "anthropic" | "ollama";
 
 /** How an error code is written. The members that begin with `anthropic` are set only where that API differs from OpenAI's. */
 interface WireForm {
@@ -26,7 +30,34 @@ interface WireForm {
   readonly anthropicType?: string;
   /** Repeating the same request soon may solve it. Else it is an exhausted plan, a bug of ours, a turn that was ended, or no IDE. */
   readonly passes?: true;
+  /** The API's own first sentence: programs look for it, to shorten a conversation for example. Source: docs/dev/wire/clients.md, "After an error". */
+  readonly says?: Readonly<Partial<Record<Api, (error: ErrorRecord) => string>>>;
 }
+
+const says = (text: string) => () => text;
+
+const tooLong = {
+  openAi: (error: ErrorRecord) => {
+    const { tokens, maximum } = sizeIn(error);
+    return `This model's maximum context length is ${maximum} tokens. However, your messages resulted in ${tokens} tokens.`;
+  },
+  anthropic: (error: ErrorRecord) => {
+    const { tokens, maximum } = sizeIn(error);
+    return `prompt is too long: ${tokens} tokens > ${maximum} maximum.`;
+  },
+  ollama: says("The input length exceeds the context length."),
+};
+
+const notFound = {
+  openAi: (error: ErrorRecord) => `The model \`${modelIn(error)}\` does not exist or you do not have access to it.`,
+  anthropic: (error: ErrorRecord) => `model: ${modelIn(error)}.`,
+  ollama: (error: ErrorRecord) => `model '${modelIn(error)}' not found.`,
+};
+
+const limited = {
+  openAi: says("Rate limit reached."),
+  anthropic: says("This request would exceed your account's rate limit."),
+};
 
 const invalid = "invalid_request_error";
 const denied = { status: 403, type: "permission_error" } as const;
@@ -43,16 +74,29 @@ const wireForms: Readonly<Record<ErrorCode, WireForm>> = {
   not_signed_in: denied,
   consent_needed: denied,
   unauthenticated: { status: 401, type: "authentication_error", openAiCode: "invalid_api_key" },
-  unknown_model: { status: 404, type: invalid, openAiCode: "model_not_found", anthropicType: "not_found_error" },
+  unknown_model: {
+    status: 404,
+    type: invalid,
+    openAiCode: "model_not_found",
+    anthropicType: "not_found_error",
+    says: notFound,
+  },
   model_not_allowed: denied,
   quota_exhausted: {
     status: 429,
     type: "insufficient_quota",
     openAiCode: "insufficient_quota",
     anthropicType: "rate_limit_error",
+    says: { openAi: says("You exceeded your current quota, please check your plan and billing details.") },
   },
-  rate_limited: { status: 429, type: "rate_limit_error", openAiCode: "rate_limit_exceeded", passes: true },
-  context_too_long: { status: 400, type: invalid, openAiCode: "context_length_exceeded" },
+  rate_limited: {
+    status: 429,
+    type: "rate_limit_error",
+    openAiCode: "rate_limit_exceeded",
+    passes: true,
+    says: limited,
+  },
+  context_too_long: { status: 400, type: invalid, openAiCode: "context_length_exceeded", says: tooLong },
   invalid_request: { status: 400, type: invalid },
   idempotency_conflict: { status: 422, type: invalid },
   backend_retired: denied,
@@ -62,20 +106,75 @@ const wireForms: Readonly<Record<ErrorCode, WireForm>> = {
     anthropicStatus: 529,
     anthropicType: "overloaded_error",
     passes: true,
+    says: { anthropic: says("Overloaded.") },
   },
   upstream_timeout: { status: 504, type: "server_error", anthropicType: "timeout_error", passes: true },
   cancelled: { status: 499, type: "server_error", anthropicType: "api_error" },
   degraded: { status: 503, type: "server_error", anthropicType: "api_error", passes: true },
-  unavailable: { status: 503, type: "server_error", anthropicType: "overloaded_error", passes: true },
+  unavailable: {
+    status: 503,
+    type: "server_error",
+    anthropicType: "overloaded_error",
+    passes: true,
+    says: { openAi: says("The server is overloaded."), anthropic: says("Overloaded.") },
+  },
   expired: { status: 410, type: invalid },
   internal: { status: 500, type: "server_error", anthropicType: "api_error" },
 };
 
 /**
  * The status of a failure after which no program may ask again without its user: programs repeat every 5xx and every error event that
- * sounds like overload, many of them although the headers forbid it. Source: docs/clients.md, "After a failure".
+ * sounds like overload, many of them although the headers forbid it, and some repeat a 422. Source: docs/clients.md, "After a failure".
  */
-const finalFailureStatus = 422;
+const finalFailureStatus = 400;
+
+/** What the words of a final failure are replaced by: on the usual ones some programs repeat, whatever its status. */
+const plainWords: readonly (readonly [RegExp, string])[] = [
+  [/\b(message )?rate[ -]?limit(?:ed|s)?\b/gi, "limit on messages"],
+  [/\b(?:too many requests|overloaded|high demand)\b/gi, "much asked"],
+  [/\binternal (?:server )?error\b/gi, "internal fault"],
+  [/\bserver error\b/gi, "server fault"],
+  [/\btry again (later|in)\b/gi, "ask again $1"],
+  [/\bconnection (error|refused|lost)\b/gi, "link $1"],
+  [/\b(?:timeout|timed out|time out)\b/gi, "too slow"],
+  [/\bterminated\b/gi, "ended"],
+  [/\bat capacity\b/gi, "fully used"],
+];
+
+/** The same statement in words on which no known client repeats a request. */
+export function inPlainWords(text: string): string {
+  return plainWords.reduce((said, [words, others]) => said.replace(words, others), text);
+}
+
+/** How large a prompt was, and how large it may be. `sizedError` gave them; no client sees the zeros. */
+function sizeIn({ details }: ErrorRecord): { readonly tokens: number; readonly maximum: number } {
+  const { tokens, maximum } = isObject(details) ? details : {};
+  return { tokens: Number(tokens ?? 0), maximum: Number(maximum ?? 0) };
+}
+
+/**
+ * The error of a prompt that is too long, with its size: an agent says none, and clients compute from it how much to leave out. Where
+ * the estimate would fit, the agent knows better.
+ */
+export function sizedError(error: ErrorRecord, tokens: number, maximum: number): ErrorRecord {
+  const details = isObject(error.details) ? error.details : {};
+  if (error.code !== "context_too_long" || typeof details["tokens"] === "number") return error;
+  return { ...error, details: { ...details, tokens: Math.max(tokens, maximum + 1), maximum } };
+}
+
+function modelIn({ details }: ErrorRecord): string {
+  const asked = isObject(details) ? details["asked"] : undefined;
+  return typeof asked === "string" ? asked : "that was asked for";
+}
+
+/** The text of an error: the API's own sentence, then what happened and what to do. A final one has no words on which programs repeat. */
+export function messageOf(error: ErrorRecord, api: Api): string {
+  const { passes, says } = wireForms[error.code];
+  const isEnd = isFinal(error);
+  const first = isEnd && passes === true ? undefined : says?.[api]?.(error);
+  const text = [first, error.message, error.hint].filter((part) => part).join(" ");
+  return isEnd ? inPlainWords(text) : text;
+}
 
 /**
  * Reasons of an `upstream_failed` that is final from its first occurrence: the model was asked twice already and gave nothing that can be
@@ -142,12 +241,13 @@ function retryHeaders(error: ErrorRecord): Readonly<Record<string, string>> {
  * quota resets, and details (nearest models, the places where discovery looked).
  */
 export function openAiErrorBody(error: ErrorRecord, requestId: string): Readonly<Record<string, unknown>> {
-  const { type, openAiCode } = wireForms[error.code];
+  const { type, openAiCode = error.code, passes } = wireForms[error.code];
+  const isEnd = isFinal(error);
   return {
-    message: `${error.message} ${error.hint}`,
-    type: isFinal(error) && error.code !== "quota_exhausted" ? invalid : type, // some clients repeat on a type of passing trouble
+    message: messageOf(error, "openAi"),
+    type: isEnd && error.code !== "quota_exhausted" ? invalid : type, // some clients repeat on a type of passing trouble
     param: error.param ?? null,
-    code: openAiCode ?? error.code,
+    code: isEnd && passes === true ? error.code : openAiCode,
     request_id: requestId,
     hint: error.hint,
     millrace: { code: error.code, message: error.message },
@@ -172,7 +272,7 @@ export function anthropicErrorBody(error: ErrorRecord, requestId: string): Reado
     type: "error",
     error: {
       type: isFinal(error) ? finalType : anthropicType,
-      message: `${error.message} ${error.hint}`,
+      message: messageOf(error, "anthropic"),
       code: error.code,
       hint: error.hint,
       ...(error.param === undefined ? {} : { param: error.param }),

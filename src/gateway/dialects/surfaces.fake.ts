@@ -208,7 +208,8 @@ export const responses: Surface = {
     const terminal = all.filter((event) => /^response\.(completed|failed|incomplete)$/.test(event.type));
     if (terminal.length !== 1 || terminal[0] !== all.at(-1)) problems.push("no single terminal event, last");
     if (open.size > 0) problems.push("an item was never done");
-    if (events.at(-1)?.data !== "[DONE]") problems.push("no [DONE]");
+    const isFailed = terminal[0]?.type === "response.failed";
+    if ((events.at(-1)?.data === "[DONE]") === isFailed) problems.push("[DONE] in the wrong place");
     return problems;
   },
   accumulated(events) {

@@ -95,6 +95,11 @@ export function isRetry(headers: Headers): boolean {
   return Number(headers.get("x-stainless-retry-count") ?? "0") > 0;
 }
 
+/** Whether the client may resume its stream: it gave the request a key, or resumes one. */
+export function isResumable(headers: Headers): boolean {
+  return ["idempotency-key", "x-idempotency-key", "last-event-id"].some((name) => headers.has(name));
+}
+
 /**
  * `Idempotency-Key` or `x-idempotency-key`, bare or as a quoted structured-field string.
  *

@@ -68,6 +68,7 @@ export class Conversation {
         this.#keep({ id: response.id, items: [...items, ...output], cost: summed(whole, costOf(data)) });
       }
       yield lane === undefined ? data : writeJson({ ...message, ...tag });
+      if (event === "response.failed") break; // the stream is cut after it
     }
     if (continued !== undefined && !isOver) this.#keep(undefined); // as the specification has it: its client sends the whole input again
   }

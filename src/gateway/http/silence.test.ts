@@ -69,7 +69,10 @@ describe("320 s without a word from the model", () => {
       const [, path, body, beat, last] = row;
       const fake = fakeGateway();
       fake.turns.script = () => [begun];
-      const response = await fake.request(path, { json: { model, stream: true, ...body } });
+      const response = await fake.request(path, {
+        json: { model, stream: true, ...body },
+        headers: { "last-event-id": "" },
+      });
       const listener = new Listener(response);
       await fake.clock.advance(0);
       const standsAt = listener.take().at(-1)?.split(" ")[1];

@@ -7,16 +7,21 @@ export class SseReader {
   readonly #events: EventSourceMessage[] = [];
   readonly #parser = createParser({ onEvent: (event) => void this.#events.push(event) });
   bytes = "";
+  /** The body ended without its end: the stream was cut. */
+  isCut = false;
 
   constructor(response: Response) {
     if (response.body === null) throw new Error("no body");
     this.#reader = response.body.getReader();
   }
 
-  /** The next event; undefined at the end of the body. */
+  /** The next event; undefined at the end of the body, or where it was cut. */
   async next(): Promise<EventSourceMessage | undefined> {
     while (this.#events.length === 0) {
-      const { done, value } = await this.#reader.read();
+      const { done, value } = await this.#reader.read().catch(() => {
+        this.isCut = true;
+        return { done: true, value: undefined } as const;
+      });
       if (done) return undefined;
       const text = this.#decoder.decode(value, { stream: true });
       this.bytes += text;

@@ -135,7 +135,7 @@ describe("what the wire promises, read event by event", () => {
     expect(await count("/?beta=true", "test-model")).toEqual([200, tokens]);
   });
 
-  it("an answer that stayed unusable is not asked for again by the client: 422, and no overload in a stream", async () => {
+  it("an answer that stayed unusable is not asked for again by the client: 400, and no overload in a stream", async () => {
     proves("http.permanent-4xx");
     const error = { code: "upstream_failed", message: "No.", hint: "", details: { reason: unusableAnswer } } as const;
     const failed: TurnEventBody = { type: "failed", error };
@@ -148,7 +148,7 @@ describe("what the wire promises, read event by event", () => {
         ...(path === "/v1/responses" ? { input: "x" } : { messages }),
       };
       const response = await fake.request(path, { json: body });
-      expect([response.status, response.headers.get("x-should-retry")]).toEqual([422, "false"]);
+      expect([response.status, response.headers.get("x-should-retry")]).toEqual([400, "false"]);
       expect(await response.json()).toMatchObject({ error: { details: { reason: "unusable_answer" } } });
     }
     const { json } = await streamed("/v1/messages", { ...chat, max_tokens: 9 }, [

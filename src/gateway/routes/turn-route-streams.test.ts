@@ -22,6 +22,47 @@ describe("a streamed turn", () => {
     expect(fake.turns.delivered(fake.turns.turnId(0))).toBe(true);
   });
 
+  it.each(["/v1/chat/completions", "/v1/completions"])(
+    "of %s has ids only for a client that can resume it: Go's client takes each other line for a part of an error",
+    async (at) => {
+      const fake = fakeGateway();
+      fake.turns.script = () => answer;
+      const body = { model: "test-model", stream: true, ...(at === path ? chat : { prompt: "Hello" }) };
+      const linesOf = async (headers = {}) => {
+        const text = await (await fake.request(at, { json: body, headers })).text();
+        return text.split("\n").filter((line) => line !== "" && !line.startsWith("data: "));
+      };
+      expect(await linesOf()).toEqual([]);
+      for (const headers of [{ "idempotency-key": "k" }, { "last-event-id": "" }])
+        expect((await linesOf(headers))[0]).toMatch(/^id: turn_/);
+    },
+  );
+
+  it.each([
+    ["/v1/chat/completions", chat],
+    ["/v1/completions", { prompt: "x" }],
+    ["/v1/responses", { input: "x" }],
+    ["/v1/messages", { ...chat, max_tokens: 9 }],
+    ["/api/chat", chat],
+  ])(
+    "of %s that fails in the middle is cut after its error: no client takes the half for the whole",
+    async (at, more) => {
+      const fake = fakeGateway();
+      fake.turns.script = () => [started, text("half"), failed("upstream_failed")];
+      const body = { model: "test-model", stream: true, ...more };
+      const reader = new SseReader(await fake.request(at, { json: body }));
+      await reader.rest();
+      expect([reader.isCut, reader.bytes.includes("The upstream said no."), reader.bytes.includes("[DONE]")]).toEqual([
+        true,
+        true,
+        false,
+      ]);
+      const events = new SseReader(await fake.request(`/v1/turns/${fake.turns.turnId(0)}/events`));
+      expect((await events.rest()).at(-1)?.event).toBe("failed");
+      expect(events.isCut).toBe(false);
+    },
+  );
+
   it("sends each event as soon as the log has it", async () => {
     const fake = fakeGateway();
     fake.turns.script = () => [started, text("one")];
@@ -159,7 +200,7 @@ describe("silence", () => {
     expect(rest.at(-1)?.data).toBe("[DONE]");
   });
 
-  it("sends a waiting client its position, in a comment before the no-op chunk", async () => {
+  it("sends a waiting client its position, in the no-op chunk itself: an event without data would end the streams of some clients", async () => {
     const fake = fakeGateway();
     const pending = openStream(fake);
     await fake.clock.advance(0);
@@ -168,14 +209,15 @@ describe("silence", () => {
     await reader.next();
     fake.turns.places.set(turnId, { position: 2, of: 5 });
     await whileTimePasses(fake, reader.next(), () => fake.turns.alive(turnId));
-    expect(reader.bytes).toContain(": waiting, position 2 of 5 in the queue\n\nid: ");
+    expect(reader.bytes).toContain('"millrace":{"queue":"waiting, position 2 of 5 in the queue"}');
+    for (const block of reader.bytes.split("\n\n").filter((block) => block !== "")) expect(block).toMatch(/^data: /m);
     const described = await fake.request(`/v1/turns/${turnId}`);
     expect(await described.json()).toMatchObject({ queue: { position: 2, of: 5 } });
     fake.turns.places.clear();
     fake.turns.emit(turnId, started, text("late"), finished("late"));
     const rest = await reader.rest();
     expect(rest.at(-1)?.data).toBe("[DONE]");
-    expect(reader.bytes.match(/: waiting/g)).toHaveLength(1);
+    expect(reader.bytes.match(/waiting/g)).toHaveLength(1);
   });
 
   it("sends no heartbeat when the upstream is not known alive, or no longer", async () => {

@@ -20,7 +20,7 @@ export async function openStream(
   body: unknown = streamed,
   at = path,
 ) {
-  const response = await fake.request(at, { json: body, headers });
+  const response = await fake.request(at, { json: body, headers: { "last-event-id": "", ...headers } }); // it may resume
   expect(response.status).toBe(200);
   return { response, reader: new SseReader(response) };
 }

@@ -11,7 +11,7 @@ import {
   type Block,
   millraceEnd,
 } from "../answer.ts";
-import { type Dialect, type EncodeContext, type Encoder, type WireEvent, wireId } from "../dialect.ts";
+import { type Dialect, type EncodeContext, type Encoder, toldPlace, type WireEvent, wireId } from "../dialect.ts";
 import { anthropicErrorBody, encodeAnthropicError, failureOf } from "../errors.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
 import { parseMessagesRequest } from "./request.ts";
@@ -56,7 +56,7 @@ function messagesEncoder(context: EncodeContext): Encoder {
   return {
     open: () => [write({ type: "message_start", message: emptyMessage(context) })],
     encode: (event) => fold.push(event).flatMap(encodeStep),
-    heartbeat: () => [write({ type: "ping" })],
+    heartbeat: (waiting) => [write({ type: "ping", ...toldPlace(waiting) })],
     broken,
   };
 }

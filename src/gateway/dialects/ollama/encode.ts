@@ -10,8 +10,15 @@ import {
   type ToolCallBlock,
   textOf,
 } from "../answer.ts";
-import type { Dialect, EncodeContext, Encoder, WireError, WireEvent } from "../dialect.ts";
-import { encodeOpenAiError, failureOf } from "../errors.ts";
+import {
+  type Dialect,
+  type EncodeContext,
+  type Encoder,
+  toldPlace,
+  type WireError,
+  type WireEvent,
+} from "../dialect.ts";
+import { encodeOpenAiError, failureOf, messageOf } from "../errors.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
 import { type OllamaWire, parseOllamaRequest } from "./request.ts";
 
@@ -52,7 +59,7 @@ function ollamaEncoder(context: EncodeContext): Encoder {
   return {
     open: () => [],
     encode: (event) => fold.push(event).flatMap(write),
-    heartbeat: () => [line({})],
+    heartbeat: (waiting) => [line({}, toldPlace(waiting))],
     broken,
   };
 }
@@ -117,8 +124,8 @@ function durationsOf({ createdAtMs }: EncodeContext, answer: Answer): JsonObject
 }
 
 /** An error as Ollama writes it, whole and in a stream: its clients show `error` as it is. Source: docs/dev/wire/clients.md, "Ollama". */
-function ollamaErrorBody({ message, hint }: ErrorRecord): { readonly error: string } {
-  return { error: `${message} ${hint}`.trim() };
+function ollamaErrorBody(error: ErrorRecord): { readonly error: string } {
+  return { error: messageOf(error, "ollama") };
 }
 
 /** Status and headers are OpenAI's. */

@@ -10,7 +10,7 @@ import {
   type ToolCallBlock,
   textOf,
 } from "../answer.ts";
-import { type Dialect, type EncodeContext, type Encoder, type WireEvent, wireId } from "../dialect.ts";
+import { type Dialect, type EncodeContext, type Encoder, toldPlace, type WireEvent, wireId } from "../dialect.ts";
 import { encodeOpenAiError, failureOf, openAiErrorBody } from "../errors.ts";
 import { openAiUsage, reportedUsage } from "../openai-usage.ts";
 import { type ChatWire, parseChatRequest } from "./request.ts";
@@ -78,7 +78,7 @@ export function chatEncoder(context: EncodeContext, form: ChunkForm): Encoder {
   return {
     open: () => [chunk(form.first(context))],
     encode: (event) => fold.push(event).flatMap(write),
-    heartbeat: () => [chunk({})],
+    heartbeat: (waiting) => [chunk({}, null, toldPlace(waiting))],
     broken,
   };
 }
@@ -143,6 +143,7 @@ export function encodeStreamError(error: ErrorRecord, requestId: string): WireEv
 /** OpenAI Chat Completions: `POST /v1/chat/completions`. */
 export const openAiChat: Dialect = {
   name: "openai-chat",
+  hasIdsForResuming: true,
   parse: parseChatRequest,
   encoder: (context) => chatEncoder(context, chatForm),
   encodeAnswer: encodeChatAnswer,

@@ -2,7 +2,7 @@ import type { ErrorRecord } from "../../../base/errors.ts";
 import { type JsonObject, writeJson } from "../../../base/json.ts";
 import type { TurnEvent } from "../../../log/event.ts";
 import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block } from "../answer.ts";
-import type { Dialect, EncodeContext, Encoder, WireEvent } from "../dialect.ts";
+import { type Dialect, type EncodeContext, type Encoder, toldPlace, type WireEvent } from "../dialect.ts";
 import { encodeOpenAiError, failureOf, openAiErrorBody } from "../errors.ts";
 import { parseResponsesRequest, type ResponsesWire } from "./request.ts";
 import { compactionItems, itemId, itemOf, responseObject, summaryPart, textPart } from "./response-object.ts";
@@ -26,7 +26,7 @@ const spoken = {
 } as const;
 
 /**
- * Response events: the full ladder of every item, and always a terminal one (`completed`, `incomplete`, `failed`), then `[DONE]`.
+ * Response events: the full ladder of every item, and always a terminal one: `completed` or `incomplete`, then `[DONE]`; or `failed`.
  * An event `error` comes before `failed`, as at the vendor: clients that ignore `failed` would take half an answer for a whole one.
  * `sequence_number` counts from 0 and is the same for every reader. An event that no log holds (a heartbeat, the failure of a log that
  * cannot be read) repeats the last number. Thinking is a reasoning item with a summary. Source: docs/dev/wire/clients.md, "Responses".
@@ -59,19 +59,15 @@ class ResponsesEncoder implements Encoder {
   }
 
   /** The response so far, with its items: a client that accumulates replaces everything that it holds by this response. */
-  heartbeat(): readonly WireEvent[] {
+  heartbeat(waiting?: string): readonly WireEvent[] {
     const response = { ...responseObject(this.#context, this.#fold.answer), status: "in_progress" };
-    return [this.#repeat("response.in_progress", { response })];
+    return [this.#repeat("response.in_progress", { response, ...toldPlace(waiting) })];
   }
 
   broken(error: ErrorRecord): readonly WireEvent[] {
     const { blocks, usage } = this.#fold.answer;
     const response = responseObject(this.#context, { blocks, usage, end: { type: "failed", error } });
-    return [
-      this.#repeat("error", this.#told(error)),
-      this.#repeat("response.failed", { response }),
-      { data: "[DONE]" },
-    ];
+    return [this.#repeat("error", this.#told(error)), this.#repeat("response.failed", { response })];
   }
 
   #step(step: AnswerStep): readonly WireEvent[] {
@@ -135,7 +131,7 @@ class ResponsesEncoder implements Encoder {
     }
     const whole = block.freeform
       ? this.#write("response.custom_tool_call_input.done", { ...at, input: text })
-      : this.#write("response.function_call_arguments.done", { ...at, arguments: text });
+      : this.#write("response.function_call_arguments.done", { ...at, name: item["name"], arguments: text });
     return [whole, done()];
   }
 
@@ -147,7 +143,7 @@ class ResponsesEncoder implements Encoder {
       return [this.#write(`response.${type}`, { response }), { data: "[DONE]" }];
     }
     const error = failureOf(end);
-    return [this.#write("error", this.#told(error)), this.#write("response.failed", { response }), { data: "[DONE]" }];
+    return [this.#write("error", this.#told(error)), this.#write("response.failed", { response })];
   }
 
   /** An error in the form that the vendor documents, and in the form that it sends. */
