@@ -50,7 +50,14 @@ test("the text of a program takes one byte a character, and has no comments that
 });
 
 test("what is started by its file name is there", () => {
-  const started = ["bin.js", "simulated-server.js", "simulated-agent.js", "agent-host.js", "schema-worker.js"];
+  const started = [
+    "bin.js",
+    "simulated-server.js",
+    "simulated-agent.js",
+    "agent-host.js",
+    "schema-worker.js",
+    "report-worker.js",
+  ];
   expect(started.filter((name) => !existsSync(join(programs, name)))).toEqual([]);
 });
 

@@ -12,6 +12,7 @@ const programs = {
   "agent-host": "src/backends/acp/host/main.ts",
   "tool-relay": "src/backends/acp/relay/relay-program.ts",
   "schema-worker": "src/schema/schema-worker.ts",
+  "report-worker": "src/usage/report-worker.ts",
   gateway: "src/index.ts",
   simulator: "simulator/index.ts",
   opencode: "src/opencode/plugin.ts",

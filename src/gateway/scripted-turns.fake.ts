@@ -14,9 +14,10 @@ import {
   type TurnEvent,
   type TurnEventBody,
 } from "../log/event.ts";
+import { questionOf } from "../log/question.ts";
 import type { NextEvents } from "../log/read-turn.ts";
 import { unknownTurn } from "../log/rows.ts";
-import type { TurnRecord } from "../log/store.ts";
+import type { TurnLabel, TurnRecord } from "../log/store.ts";
 import type { TurnLifecycle } from "../turns/lifecycle.ts";
 import type { QueuePlace } from "../turns/queue.ts";
 import type { AskedTurn, RequestIdentity, StartedTurn, TurnReader, Turns } from "../turns/turns.ts";
@@ -230,8 +231,9 @@ export class ScriptedTurns implements Turns {
     return record;
   }
 
-  async getLabel(turnId: TurnId): Promise<TurnRecord | undefined> {
-    return this.#turns.get(turnId)?.record;
+  async getLabel(turnId: TurnId): Promise<TurnLabel | undefined> {
+    const record = this.#turns.get(turnId)?.record;
+    return record && labelled(record);
   }
 
   /** Another process removes it, as one does whose store did not take the first event. */
@@ -245,11 +247,11 @@ export class ScriptedTurns implements Turns {
     this.#turns.delete(turnId);
   }
 
-  async list({ open, caller, limit }: Parameters<Turns["list"]>[0]): Promise<readonly TurnRecord[]> {
+  async list({ open, caller, limit }: Parameters<Turns["list"]>[0]): Promise<readonly TurnLabel[]> {
     const records = [...this.#turns.values()].map((turn) => turn.record).reverse();
     const asked = (record: TurnRecord) =>
       (open === undefined || record.ended !== open) && (caller === undefined || record.caller === caller);
-    return records.filter(asked).slice(0, limit);
+    return records.filter(asked).slice(0, limit).map(labelled);
   }
 
   async stop(): Promise<void> {
@@ -284,4 +286,8 @@ export class ScriptedTurns implements Turns {
       continuity: () => "rebuilt(new)",
     };
   }
+}
+
+function labelled(record: TurnRecord): TurnLabel {
+  return { ...record, question: questionOf(record.request) };
 }

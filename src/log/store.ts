@@ -44,6 +44,8 @@ export interface TurnLabel extends Omit<NewTurn, "request" | "wire"> {
   readonly request: Pick<TurnRequest, "model">;
   /** Of the request; 0 where a client sealed it. */
   readonly messageCount: number;
+  /** The first line of the newest question; absent where a client sealed it, where there is none, and in a record. */
+  readonly question?: string | undefined;
   readonly ended: boolean;
   /** How it ended; undefined while it runs. */
   readonly outcome: TerminalEventType | undefined;

@@ -1,6 +1,7 @@
 import { startOfLog, type TurnId } from "../base/ids.ts";
 import { parseJson, writeJson } from "../base/json.ts";
 import { type CancelledBy, eventIdOf, type TerminalEventType } from "./event.ts";
+import { questionOf } from "./question.ts";
 import type { Row } from "./rows.ts";
 import type { NewTurn, Retention, TurnLabel, TurnRecord } from "./store.ts";
 
@@ -54,12 +55,12 @@ function withAbsent<Facts extends Pick<NewTurn, "graceMs">>(stored: StoredFacts<
 }
 
 /** The part of a label that does not change. */
-export type LabelFacts = Omit<NewTurn, "request" | "wire"> & Pick<TurnLabel, "request" | "messageCount">;
+export type LabelFacts = Omit<NewTurn, "request" | "wire"> & Pick<TurnLabel, "request" | "messageCount" | "question">;
 
 /** What lists show of a turn. Of one that its client sealed: time, model, dialect, client, project, account and grace time, and no text. */
 export function labelOf({ request, wire: _wire, ...facts }: NewTurn, isSealed: boolean): LabelFacts {
   const { model, messages } = request;
-  if (!isSealed) return { ...facts, request: { model }, messageCount: messages.length };
+  if (!isSealed) return { ...facts, request: { model }, messageCount: messages.length, question: questionOf(request) };
   const { turnId, createdAtMs, caller, dialect, modelUid, modelNumber, client, project, account, graceMs } = facts;
   return {
     turnId,

@@ -4,8 +4,12 @@ import type { DatabaseSync } from "node:sqlite";
 import { loadSqlite } from "../base/node/load-sqlite.ts";
 import { ownTurn } from "../base/node/unhurried.ts";
 import { compared, type DevinCall, type Elsewhere, summed } from "./elsewhere.ts";
-import type { SpendDimension, SpendQuery, UsageHistory } from "./history/history.ts";
+import type { SessionSpend, SpendDimension, SpendQuery, UsageReads } from "./history/history.ts";
 import { quarterMs } from "./since.ts";
+
+type SessionsOf = (
+  ...asked: Parameters<UsageReads["sessions"]>
+) => readonly SessionSpend[] | Promise<readonly SessionSpend[]>;
 
 /** By what these calls can be summed: Devin's records know no client, key and API. */
 const dimensions: readonly SpendDimension[] = ["model", "project", "day"];
@@ -54,7 +58,7 @@ export class DevinCalls {
    *
    * @param sessionsOf Millrace's own count of these sessions in that time, to compare with.
    */
-  async elsewhere(query: SpendQuery, sessionsOf: UsageHistory["sessions"]): Promise<Elsewhere | undefined> {
+  async elsewhere(query: SpendQuery, sessionsOf: SessionsOf): Promise<Elsewhere | undefined> {
     if (!dimensions.includes(query.by) || !existsSync(this.#file)) return undefined;
     try {
       this.#reading ??= this.#readNew().finally(() => {
@@ -64,7 +68,7 @@ export class DevinCalls {
     } catch (error) {
       return { problem: error instanceof Error ? error.message : String(error) };
     }
-    const own = compared(sessionsOf([...this.#own.keys()], query), this.#own, query);
+    const own = compared(await sessionsOf([...this.#own.keys()], query), this.#own, query);
     return { rows: summed([...this.#sums.values()], query), own };
   }
 

@@ -259,11 +259,11 @@ describe("the meter's history", () => {
     await shown();
     expect(history.turn("turn_1")).toMatchObject({ ide: "windsurf", planBefore: 500, planAfter: 376.5 });
     const query = { sinceMs: at - minute, untilMs: clock.now() + 1, by: "project", timeZone: "UTC" } as const;
-    expect(meter.usage(query)).toMatchObject({
+    expect(await meter.ask("usage", query)).toMatchObject({
       rows: [{ key: "/home/ada/engine", creditsHundredths: 2350 }],
       outside: [{ windowId: "prompt-credits", lost: 123.5, explained: 23.5, outside: 100, bound: "exact" }],
     });
-    const envelope = encodeUsage(meter.usage(query), (uid) => uid);
+    const envelope = encodeUsage(await meter.ask("usage", query), (uid) => uid);
     expect(usageSchema.parse(JSON.parse(JSON.stringify(envelope)))).toEqual(envelope);
     expect(envelope).toMatchObject({
       data: [{ credits: 23.5 }],

@@ -2,18 +2,17 @@ import { deadline, orAborted } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { MillraceError, toMillraceError } from "../base/errors.ts";
+import { ownTurn } from "../base/node/unhurried.ts";
 import { type IdeVariant, ideVariants } from "../language-server/transport/endpoint.ts";
 import type { Elsewhere } from "./elsewhere.ts";
 import type { FinishedTurn } from "./history/finished-turn.ts";
-import type { DaysQuery, SpendQuery, UsageHistory } from "./history/history.ts";
-import type { TurnPageFilter, TurnPageQuery } from "./history/turn-page-query.ts";
+import type { SpendQuery, UsageHistory } from "./history/history.ts";
 import type { Limits, ReadingError } from "./known-limits.ts";
 import type { UsageLifecycle } from "./lifecycle.ts";
 import type { LimitsSnapshot } from "./limits.ts";
 import { paceOf } from "./pace.ts";
 import { type PlanAnswer, snapshotOfAnswer } from "./plan-answer.ts";
-import type { TurnBars, TurnPage } from "./turn-page-envelope.ts";
-import { type UsageDays, type UsageReport, usageReport } from "./usage-report.ts";
+import { type AskReport, reportsOf } from "./reports.ts";
 
 export type { Limits } from "./known-limits.ts";
 
@@ -26,6 +25,8 @@ export interface MeterOptions {
   readonly events?: EventSink<UsageLifecycle>;
   /** When a program outside this process last looked at the limits, epoch ms: it counts as asking. */
   readonly askedElsewhereAtMs?: () => number | undefined;
+  /** Makes reports of this history; here where unset. */
+  readonly ask?: AskReport;
   /** What Devin used without Millrace, by its own records. */
   readonly elsewhere?: Meter["elsewhere"];
 }
@@ -44,6 +45,8 @@ export interface MeterTiming {
 const defaults: MeterTiming = { refreshMs: 300_000, askedMs: 3_600_000, shortestGapMs: 10_000, readTimeoutMs: 15_000 };
 const keptReadingMs = 24 * 3_600_000;
 const sweepEveryMs = 6 * 3_600_000;
+/** How soon it is noticed that a status line asks, which does so by a file; ms. */
+const lookEveryMs = 60_000;
 
 /** Knows the limits of the plans, and the use that turns made of them. */
 export interface Meter {
@@ -54,20 +57,12 @@ export interface Meter {
   limits(options: { readonly wait: boolean }, signal: AbortSignal): Promise<Limits>;
   /** Puts ended turns into the history (each once, even if it is reported several times) and marks readings stale. */
   recordTurns(turns: readonly FinishedTurn[]): void;
-  /** @throws MillraceError `invalid_request` for a time zone that does not exist, `degraded` for a broken store. */
-  usage(query: SpendQuery): UsageReport;
-  /** What Devin used without Millrace in that time; undefined where nothing tells. Throws as `usage`. */
+  /** The reports of turns and readings. */
+  readonly ask: AskReport;
+  /** What Devin used without Millrace in that time; undefined where nothing tells. Throws as `ask`. */
   elsewhere(query: SpendQuery): Promise<Elsewhere | undefined>;
-  /** Each model's use on each day. Throws as `usage`. */
-  usageDays(query: DaysQuery): UsageDays;
   /** When these models were used last, epoch ms, by UID. Throws `degraded` for a broken store. */
   lastUses(models: readonly string[]): ReadonlyMap<string, number>;
-  /** Past readings in order of time, from (inclusive) to (exclusive), epoch ms. Throws `degraded` for a broken store. */
-  readings(sinceMs: number, untilMs: number): readonly LimitsSnapshot[];
-  /** A page of ended turns, the totals of all of them, and their models' names. Throws as `usage`. */
-  turnPage(query: TurnPageQuery): TurnPage;
-  /** The turns that a filter takes in parts of `widthMs` each, as bars of a chart. Throws as `usage`. */
-  turnBars(filter: TurnPageFilter, widthMs: number): TurnBars;
   readonly history: UsageHistory;
   /** Reads in the background until the signal aborts; never rejects. */
   run(signal: AbortSignal): Promise<void>;
@@ -76,6 +71,7 @@ export interface Meter {
 export function openMeter(options: MeterOptions): Meter {
   const { readPlan, history, clock, timing, events } = options;
   const { askedElsewhereAtMs = () => undefined, elsewhere = () => Promise.resolve(undefined) } = options;
+  const { ask = reportsOf(history) } = options;
   const { refreshMs, askedMs, shortestGapMs, readTimeoutMs } = { ...defaults, ...timing };
   const newest = new Map(history.latestSnapshots(clock.now() - keptReadingMs).map((s) => [s.ide, s]));
   let errors: readonly ReadingError[] = [];
@@ -143,8 +139,10 @@ export function openMeter(options: MeterOptions): Meter {
   /** A stand-in that is gone leaves the last reading of the user's own IDE in its place. */
   function forgetStandIn(ide: IdeVariant): void {
     newest.delete(ide);
-    const own = history.latestSnapshots(clock.now() - keptReadingMs).find((snapshot) => snapshot.ide === ide);
-    if (own !== undefined) newest.set(ide, own);
+    remember(() => {
+      const own = history.latestSnapshots(clock.now() - keptReadingMs).find((snapshot) => snapshot.ide === ide);
+      if (own !== undefined) newest.set(ide, own);
+    });
   }
 
   function known(): Limits {
@@ -168,13 +166,23 @@ export function openMeter(options: MeterOptions): Meter {
     return historyError === undefined ? [] : [historyError];
   }
 
-  /** If the history cannot be written, limits still work, and readers get the error. */
-  function remember(write: () => void): void {
+  /** If the history cannot be used, limits still work, and readers get the error. */
+  function remember(use: () => void): void {
     try {
-      write();
+      use();
       historyError = undefined;
     } catch (error) {
       historyError = { ide: undefined, error: toMillraceError(error).toRecord(), atMs: clock.now() };
+    }
+  }
+
+  /** A few rows in each turn of the event loop: weeks of readings may be due. */
+  async function sweep(nowMs: number): Promise<void> {
+    for (let isMore = true; isMore; await ownTurn()) {
+      isMore = false;
+      remember(() => {
+        isMore = history.sweep(nowMs);
+      });
     }
   }
 
@@ -202,34 +210,20 @@ export function openMeter(options: MeterOptions): Meter {
       for (const turn of added) events?.emit("turn_ended", turn);
       if (tells) events?.emit("limits_changed", known());
     },
-    readings: (sinceMs, untilMs) => history.snapshots({ sinceMs, untilMs }),
-    usage: (query) => usageReport(history, query),
+    ask,
     elsewhere,
-    usageDays: (query) => ({ query, days: history.spendByDay(query), names: history.modelNames(query.untilMs) }),
     lastUses: (models) => history.lastUses(models),
-    turnBars: (filter, widthMs) => ({
-      filter,
-      widthMs,
-      bars: history.turnBars(filter, widthMs),
-      names: history.modelNames(filter.untilMs),
-    }),
-    turnPage: (query) => ({
-      query,
-      rows: query.limit === 0 ? [] : history.turnPage(query),
-      totals: query.sums ? history.turnTotals(query) : undefined,
-      names: history.modelNames(query.untilMs),
-    }),
     async run(signal) {
       while (!signal.aborted) {
         const nowMs = clock.now();
         if (nowMs - sweptAtMs >= sweepEveryMs) {
           sweptAtMs = nowMs;
-          remember(() => history.sweep(nowMs));
+          await sweep(nowMs);
         }
         const lookedAtMs = Math.max(askedAtMs, askedElsewhereAtMs() ?? Number.NEGATIVE_INFINITY);
         if (nowMs - lookedAtMs <= askedMs && nowMs - triedAtMs >= refreshMs) await read();
-        const dueInMs = Math.max(1000, Math.min(refreshMs, triedAtMs + refreshMs - clock.now()));
-        await clock.sleep(dueInMs, signal).catch(() => undefined); // aborted: the loop ends
+        const dueInMs = nowMs - lookedAtMs <= askedMs ? triedAtMs + refreshMs - clock.now() : lookEveryMs;
+        await clock.sleep(Math.max(1000, Math.min(refreshMs, dueInMs)), signal).catch(() => undefined); // aborted: the loop ends
       }
     },
   };

@@ -2,13 +2,15 @@ import { z } from "zod";
 import { ideName } from "../base/ide-name.ts";
 import { encodeSpend, iso, spendSchema } from "./envelope.ts";
 import type { TurnBar, TurnUse } from "./history/history.ts";
-import type { TurnPageFilter, TurnPageQuery, TurnTotals } from "./history/turn-page-query.ts";
+import type { TurnGroups, TurnPageFilter, TurnPageQuery, TurnTotals } from "./history/turn-page-query.ts";
 
 /** A page of ended turns, sums over all that match, and the names that models had, by UID. */
 export interface TurnPage {
   readonly query: TurnPageQuery;
   readonly rows: readonly TurnUse[];
-  readonly totals: TurnTotals | undefined;
+  /** These two where they were asked for. */
+  readonly totals?: TurnTotals;
+  readonly groups?: TurnGroups;
   readonly names: ReadonlyMap<string, string>;
 }
 
@@ -60,6 +62,14 @@ export const turnPageSchema = z.object({
   offset: z.number(),
   /** Null where they were not asked for. */
   totals: totalsSchema.nullable(),
+  /** What turns can be filtered by, with the totals: each model, client and key that ever had a turn. */
+  groups: z
+    .object({
+      model: z.array(z.object({ key: z.string(), name: z.string() })),
+      client: z.array(z.string()),
+      key: z.array(z.string()),
+    })
+    .nullable(),
   data: z.array(turnRowSchema),
 });
 
@@ -67,14 +77,16 @@ export type TurnPageEnvelope = z.infer<typeof turnPageSchema>;
 export type TurnRowEnvelope = z.infer<typeof turnRowSchema>;
 
 export function encodeTurnPage(page: TurnPage, nameOf: (uid: string) => string): TurnPageEnvelope {
-  const { query, rows, totals, names } = page;
+  const { query, rows, totals, groups, names } = page;
+  const name = (uid: string) => names.get(uid) ?? nameOf(uid);
   return {
     object: "list",
     since: iso(query.sinceMs),
     until: iso(query.untilMs),
     offset: query.offset,
     totals: totals === undefined ? null : encodeTotals(totals),
-    data: rows.map((turn) => encodeRow(turn, (uid) => names.get(uid) ?? nameOf(uid))),
+    groups: groups === undefined ? null : encodeGroups(groups, name),
+    data: rows.map((turn) => encodeRow(turn, name)),
   };
 }
 
@@ -124,6 +136,10 @@ function encodeTotals(totals: TurnTotals): z.infer<typeof totalsSchema> {
     median_first_token_ms: totals.medianFirstTokenMs ?? null,
     p95_first_token_ms: totals.p95FirstTokenMs ?? null,
   };
+}
+
+function encodeGroups({ model, client, key }: TurnGroups, nameOf: (uid: string) => string) {
+  return { model: model.map((uid) => ({ key: uid, name: nameOf(uid) })), client: [...client], key: [...key] };
 }
 
 function encodeRow(turn: TurnUse, nameOf: (uid: string) => string): TurnRowEnvelope {

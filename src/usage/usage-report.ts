@@ -1,6 +1,6 @@
 import { ideVariants } from "../language-server/transport/endpoint.ts";
 import type { Elsewhere } from "./elsewhere.ts";
-import type { DaySpend, DaysQuery, Spend, SpendQuery, UsageHistory } from "./history/history.ts";
+import type { DaySpend, DaysQuery, Spend, SpendQuery, UsageReads } from "./history/history.ts";
 import { type OutsideUse, outsideUse } from "./history/outside.ts";
 import { payingWindow } from "./history/plan-standing.ts";
 
@@ -23,10 +23,7 @@ export interface UsageDays {
 }
 
 /** The use of turns, and the use outside of them, from the history alone. Throws what the history throws. */
-export function usageReport(
-  history: Pick<UsageHistory, "spend" | "snapshots" | "explained" | "modelNames">,
-  query: SpendQuery,
-): UsageReport {
+export function usageReport(history: UsageReads, query: SpendQuery): UsageReport {
   const rows = history.spend(query);
   const outside = ideVariants.flatMap((ide) => {
     const readings = history.snapshots({ ide, sinceMs: query.sinceMs, untilMs: query.untilMs });

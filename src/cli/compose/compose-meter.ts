@@ -8,6 +8,8 @@ import { type FallbackHistory, openFallbackHistory } from "../../usage/history/f
 import type { UsageHistory } from "../../usage/history/history.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import { type Meter, openMeter } from "../../usage/meter.ts";
+import { openReportThread } from "../../usage/report-thread.ts";
+import { type AskReport, reportsOf } from "../../usage/reports.ts";
 import { openUsageRecorder, type TurnSource } from "../../usage/usage-recorder.ts";
 import { lastAsked, writeLimitsFile } from "../limits/limits-file.ts";
 import { devinRecords, openOwnHistory } from "../limits/open-own-history.ts";
@@ -42,11 +44,18 @@ export function composeMeter(parts: OwnMeterParts) {
   const ownFile = ownsFile && storeFile !== undefined ? { ownFile: { clock, events } } : {};
   const open = () => openOwnHistory(storeFile, { openTimeoutMs, ...ownFile });
   const history = openFallbackHistory({ open, clock, events });
-  return { meter: meterOver(history, parts), history };
+  const thread = storeFile === undefined ? undefined : openReportThread(storeFile);
+  const here = reportsOf(history); // in memory: a thread does not see it, and it is as long as this process runs
+  const ask: AskReport = (name, ...asked) => {
+    const { degradedBy } = history; // a part of the entries waits in memory then
+    if (thread === undefined || degradedBy !== undefined) return here(name, ...asked);
+    return thread.ask(name, ...asked);
+  };
+  return { meter: meterOver(history, parts, ask), history, closeReports: async () => thread?.close() };
 }
 
 /** The same over an open history; the caller closes it. */
-export function meterOver(history: UsageHistory, parts: MeterParts): Meter {
+export function meterOver(history: UsageHistory, parts: MeterParts, ask = reportsOf(history)): Meter {
   const { io, finder, folder, onlyHome, events = new Emitter<UsageLifecycle>() } = parts;
   events.on("limits_changed", (limits) => {
     try {
@@ -62,7 +71,8 @@ export function meterOver(history: UsageHistory, parts: MeterParts): Meter {
     clock: io.clock,
     events,
     askedElsewhereAtMs: () => lastAsked(folder),
-    elsewhere: (query) => records.elsewhere(query, (...asked) => history.sessions(...asked)),
+    ask,
+    elsewhere: (query) => records.elsewhere(query, (...asked) => ask("sessions", ...asked)),
   });
 }
 
@@ -73,6 +83,7 @@ export function meterOver(history: UsageHistory, parts: MeterParts): Meter {
 export function startMeter(parts: {
   readonly meter: Meter;
   readonly history: FallbackHistory;
+  readonly closeReports: () => Promise<void>;
   readonly turns: TurnSource;
   readonly events: Emitter<TurnLifecycle & UsageLifecycle>;
   /** The current name of a model's UID. */
@@ -102,7 +113,7 @@ export function startMeter(parts: {
     async close() {
       unsubscribe();
       stopping.abort();
-      await Promise.all([running, recorder.stop()]);
+      await Promise.all([running, recorder.stop(), parts.closeReports()]);
       meter.history.close();
     },
   };

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type ErrorRecord, isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
+import type { Turns } from "../../turns/turns.ts";
 import type { DashboardSessions } from "../dashboard/dashboard-sessions.ts";
 import type { GatewayEvents } from "../dashboard/turn-feed.ts";
 import { clientName, forClient } from "../dialects/by-client.ts";
@@ -83,6 +84,9 @@ export interface Gateway extends GatewayOptions {
   /** Aborts when the gateway stops, before its turns do. */
   readonly stopping: AbortSignal;
 }
+
+/** A gateway as a list gets it: labels of turns, and no way to open a request, which may have megabytes. */
+export type ListGateway = Omit<Gateway, "turns"> & { readonly turns: Pick<Turns, "list" | "getLabel"> };
 
 /** Whether the caller uses Anthropic's API: by the path, or by its SDK's headers if the path is not of OpenAI's API alone. */
 export function asksInAnthropic(path: string, headers: Headers): boolean {

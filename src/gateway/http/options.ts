@@ -16,10 +16,7 @@ import type { OpenRpc } from "./rpc-handler.ts";
 import type { Timing } from "./timing.ts";
 
 /** The part of the meter that routes ask. */
-export type GatewayMeter = Pick<
-  Meter,
-  "limits" | "usage" | "elsewhere" | "usageDays" | "lastUses" | "turnPage" | "turnBars" | "readings"
->;
+export type GatewayMeter = Pick<Meter, "limits" | "ask" | "elsewhere" | "lastUses">;
 
 /** The event log's medium. */
 export interface StoreState {

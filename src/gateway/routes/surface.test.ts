@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { defaultHints, type ErrorCode, MillraceError } from "../../base/errors.ts";
 import type { TurnEventBody } from "../../log/event.ts";
+import { openHistory } from "../../usage/history/sqlite-history.ts";
+import { reportsOf } from "../../usage/reports.ts";
 import { snapshotOf } from "../../usage/snapshot.fake.ts";
 import { fakeConsents } from "../consents.fake.ts";
 import { encodeAnthropicError, encodeOpenAiError } from "../dialects/errors.ts";
@@ -32,11 +34,13 @@ const answer: TurnEventBody[] = [
 function wholeGateway() {
   const snapshot = snapshotOf({ readAtMs: 1000, usedFraction: 0.5, resetsAtMs: undefined });
   const reading = { snapshot, paces: [], expiresAtMs: 2000, stale: false };
+  const history = openHistory({ file: ":memory:" });
+  history.addSnapshot(snapshot);
   const fake = fakeGateway({
     meter: {
       ...idleMeter,
       limits: async () => ({ nowMs: 1000, readings: [reading], errors: [] }),
-      readings: () => [snapshot],
+      ask: reportsOf(history),
     },
     consents: fakeConsents(),
     ides: async () => ({
@@ -260,9 +264,7 @@ describe("limits and usage", () => {
   it("pass on what the meter refuses, and say so where there is none", async () => {
     const refusing = {
       ...idleMeter,
-      usage: () => {
-        throw new MillraceError("degraded", "The store is broken.");
-      },
+      ask: () => Promise.reject(new MillraceError("degraded", "The store is broken.")),
     };
     expect((await fakeGateway({ meter: refusing }).request("/v1/usage")).status).toBe(503);
     expect((await fakeGateway().request("/v1/limits")).status).toBe(501);

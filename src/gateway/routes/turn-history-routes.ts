@@ -1,7 +1,7 @@
 import type { TurnId } from "../../base/ids.ts";
 import { keptDays } from "../../usage/history/retention.ts";
 import { type TurnPageFilter, turnOrders } from "../../usage/history/turn-page-query.ts";
-import { parseSince, parseTime } from "../../usage/since.ts";
+import { parseSince, parseTime, quarterMs } from "../../usage/since.ts";
 import {
   encodeTurnBars,
   encodeTurnPage,
@@ -9,10 +9,10 @@ import {
   turnBarsSchema,
   turnPageSchema,
 } from "../../usage/turn-page-envelope.ts";
-import { questionOf } from "../dashboard/turn-summary.ts";
-import type { Gateway, GatewayContext } from "../http/context.ts";
+import type { GatewayContext, ListGateway } from "../http/context.ts";
 import { jsonResponse } from "../http/reply.ts";
 import { defineOwnerRoute, oneOf } from "./route.ts";
+import { orExpired } from "./turns-routes.ts";
 import { metered } from "./usage-routes.ts";
 
 const outcomes = ["finished", "failed", "cancelled"] as const;
@@ -33,7 +33,7 @@ const filterQuery = {
   search: "part of an id, model, client, project or error code",
 } as const;
 
-function filterOf({ clock }: Gateway, c: GatewayContext): TurnPageFilter {
+function filterOf({ clock }: ListGateway, c: GatewayContext): TurnPageFilter {
   const now = clock.now();
   const text = (name: string) => c.query(name) || undefined;
   const until = text("until");
@@ -60,14 +60,16 @@ export const turnHistoryRoutes = [
       width: "seconds of each part, in place of `bars`",
     },
     answer: turnBarsSchema,
-    handle: metered((meter, gateway, c) => {
+    handle: metered(async (meter, gateway, c) => {
       const filter = filterOf(gateway, c);
       const bars = Math.max(1, wholeNumber(c, "bars", 48, mostBars));
       const spanMs = filter.untilMs - filter.sinceMs;
       const asked = wholeNumber(c, "width", 0, longestWidth) * 1000;
-      const widthMs = Math.max(1, asked === 0 ? Math.ceil(spanMs / bars) : asked, Math.ceil(spanMs / mostBars));
+      const least = Math.max(1, asked === 0 ? Math.ceil(spanMs / bars) : asked, Math.ceil(spanMs / mostBars));
+      // Sums are kept for quarters of an hour: bars that are longer end with one.
+      const widthMs = least < quarterMs ? least : Math.ceil(least / quarterMs) * quarterMs;
       const nameOf = (uid: string) => gateway.models.nameOf(uid);
-      return jsonResponse(encodeTurnBars(meter.turnBars(filter, widthMs), nameOf));
+      return jsonResponse(encodeTurnBars(await meter.ask("turnBars", filter, widthMs), nameOf));
     }),
   }),
   defineOwnerRoute("GET /dashboard/api/usage/turns", {
@@ -84,7 +86,7 @@ export const turnHistoryRoutes = [
     answer: turnPageSchema,
     handle: metered(async (meter, gateway, c) => {
       const { models } = gateway;
-      const page = meter.turnPage({
+      const page = await meter.ask("turnPage", {
         ...filterOf(gateway, c),
         order: oneOf(c, "sort", turnOrders) ?? "time",
         descending: oneOf(c, "order", ["asc", "desc"]) !== "asc",
@@ -101,15 +103,13 @@ export const turnHistoryRoutes = [
 
 /** Questions are in the log, which forgets a turn long before the usage history does. */
 async function withQuestions(
-  { turns }: Gateway,
+  { turns }: ListGateway,
   rows: readonly TurnRowEnvelope[],
 ): Promise<readonly TurnRowEnvelope[]> {
   const named: TurnRowEnvelope[] = [];
-  // One after the other: a request may be large, and reading it takes time.
   for (const row of rows) {
-    const record = await turns.get(row.id as TurnId); // the history has it from the log
-    const question = record === undefined || record.sealed === true ? null : questionOf(record.request);
-    named.push({ ...row, question });
+    const label = await orExpired(turns.getLabel(row.id as TurnId)); // the history has it from the log
+    named.push({ ...row, question: label?.question ?? null });
   }
   return named;
 }

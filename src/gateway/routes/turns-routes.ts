@@ -3,9 +3,8 @@ import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
 import type { TurnLabel, TurnRecord } from "../../log/store.ts";
 import { streamTurn } from "../answers/stream-turn.ts";
 import { handedOut } from "../answers/wire-cursor.ts";
-import { questionOf } from "../dashboard/turn-summary.ts";
 import { chainUpTo, turnEventsEncoder } from "../dashboard/turn-timeline.ts";
-import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
+import { callerOf, type Gateway, type GatewayContext, type ListGateway } from "../http/context.ts";
 import { notServed, Refusal } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { graceMsOf } from "../http/request-headers.ts";
@@ -81,7 +80,7 @@ function onlyOf(c: GatewayContext): string | undefined {
   return owner ? undefined : digest;
 }
 
-async function listTurns(gateway: Gateway, c: GatewayContext): Promise<unknown> {
+async function listTurns(gateway: ListGateway, c: GatewayContext): Promise<unknown> {
   const open = c.query("open");
   const caller = onlyOf(c);
   const turns = await gateway.turns.list({
@@ -89,26 +88,28 @@ async function listTurns(gateway: Gateway, c: GatewayContext): Promise<unknown> 
     ...(caller === undefined ? {} : { caller }),
     limit: limitIn(c.search, 50, mostListed),
   });
-  const data: object[] = [];
   const asksQuestions = c.query("questions") === "1" && seesTexts(gateway, c);
-  // One after the other: a request may be large, and reading it takes time.
-  for (const [at, turn] of turns.entries()) {
-    const record = asksQuestions && at < mostQuestions ? await readable(gateway, turn) : undefined;
-    data.push({ ...describeTurn(turn), ...(record === undefined ? {} : { question: questionOf(record.request) }) });
-  }
+  const data = turns.map((turn, at) => {
+    const showsQuestion = asksQuestions && at < mostQuestions && turn.sealed !== true;
+    return { ...describeTurn(turn), ...(showsQuestion ? { question: turn.question ?? null } : {}) };
+  });
   return { object: "list", data, server_now: serverNow(gateway) };
 }
 
 /** Whether the caller may read texts now: a key reads those of its own turns, a session only where its owner lets it show them. */
-export function seesTexts({ sessions }: Gateway, { headers }: GatewayContext): boolean {
+export function seesTexts({ sessions }: ListGateway, { headers }: GatewayContext): boolean {
   return !sessions.isSignedIn(headers) || sessions.showsTexts(headers);
 }
 
 /** The turn with its request; undefined for one that its client sealed, and one that has expired meanwhile. */
 export async function readable({ turns }: Gateway, { turnId, sealed }: TurnLabel): Promise<TurnRecord | undefined> {
-  if (sealed === true) return undefined;
+  return sealed === true ? undefined : orExpired(turns.get(turnId));
+}
+
+/** Undefined for a turn that has expired. */
+export async function orExpired<T>(found: Promise<T | undefined>): Promise<T | undefined> {
   try {
-    return await turns.get(turnId);
+    return await found;
   } catch (error) {
     if (isMillraceError(error) && error.code === "expired") return undefined;
     throw error;
@@ -122,8 +123,8 @@ function describeNow(gateway: Gateway, turn: TurnRecord): Reply {
   return jsonResponse({ ...describeTurn(turn), ...queue, server_now: serverNow(gateway) }, 200, keptHeaders(turn));
 }
 
-function serverNow(gateway: Gateway): string {
-  return new Date(gateway.clock.now()).toISOString();
+function serverNow({ clock }: ListGateway): string {
+  return new Date(clock.now()).toISOString();
 }
 
 /** A turn's entry in a list: never with its prompt. */

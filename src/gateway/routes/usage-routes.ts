@@ -1,10 +1,10 @@
 import { encodeLimits, encodeUsage, limitsSchema, usageSchema } from "../../usage/envelope.ts";
 import { spendDimensions } from "../../usage/history/history.ts";
 import { keptDays } from "../../usage/history/retention.ts";
-import { encodeLimitsHistory, limitsHistorySchema } from "../../usage/limits-history.ts";
+import { limitsHistorySchema } from "../../usage/limits-history.ts";
 import { parseSince, parseTime } from "../../usage/since.ts";
 import { encodeUsageDays, usageDaysSchema } from "../../usage/usage-days-envelope.ts";
-import type { Gateway, GatewayContext } from "../http/context.ts";
+import type { GatewayContext, ListGateway } from "../http/context.ts";
 import type { GatewayMeter } from "../http/options.ts";
 import { notServed } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
@@ -32,9 +32,9 @@ export const usageRoutes = [
     summary: "How much of each limit was used, over time. Only for the owner.",
     query: { since: "`7d`, a day or an instant" },
     answer: limitsHistorySchema,
-    handle: metered((meter, { clock }, c) => {
+    handle: metered(async (meter, { clock }, c) => {
       const sinceMs = parseSince(c.query("since") ?? defaultSince, clock.now(), "since");
-      return jsonResponse(encodeLimitsHistory(meter.readings(sinceMs, clock.now() + 1), sinceMs));
+      return jsonResponse(await meter.ask("limitsHistory", sinceMs, clock.now() + 1));
     }),
   }),
   defineOwnerRoute("GET /v1/usage", {
@@ -50,7 +50,7 @@ export const usageRoutes = [
         by: oneOf(c, "by", spendDimensions) ?? "model",
         timeZone: c.query("time_zone") ?? "UTC",
       };
-      const report = { ...meter.usage(query), elsewhere: await meter.elsewhere(query) };
+      const report = { ...(await meter.ask("usage", query)), elsewhere: await meter.elsewhere(query) };
       return jsonResponse(encodeUsage(report, (uid) => models.nameOf(uid)));
     }),
   }),
@@ -58,7 +58,7 @@ export const usageRoutes = [
     summary: "What each model used on each day.",
     query: { since: "`30d`, a day or an instant; 400 days at most", time_zone: "whose days" },
     answer: usageDaysSchema,
-    handle: metered((meter, { clock, models }, c) => {
+    handle: metered(async (meter, { clock, models }, c) => {
       const now = clock.now();
       const sinceMs = parseSince(c.query("since") ?? defaultDaysSince, now, "since");
       const query = {
@@ -66,14 +66,14 @@ export const usageRoutes = [
         untilMs: now + 1,
         timeZone: c.query("time_zone") ?? "UTC",
       };
-      return jsonResponse(encodeUsageDays(meter.usageDays(query), (uid) => models.nameOf(uid)));
+      return jsonResponse(encodeUsageDays(await meter.ask("usageDays", query), (uid) => models.nameOf(uid)));
     }),
   }),
 ];
 
 /** A handler that gets the meter; 501 where the gateway has none. */
 export function metered(
-  then: (meter: GatewayMeter, gateway: Gateway, c: GatewayContext) => Reply | Promise<Reply>,
+  then: (meter: GatewayMeter, gateway: ListGateway, c: GatewayContext) => Reply | Promise<Reply>,
 ): Route["handle"] {
   return (gateway, c) => {
     if (gateway.meter !== undefined) return then(gateway.meter, gateway, c);

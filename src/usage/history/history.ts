@@ -2,7 +2,7 @@ import type { MillraceError } from "../../base/errors.ts";
 import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 import type { LimitsSnapshot } from "../limits.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
-import type { TurnPageFilter, TurnPageQuery, TurnTotals } from "./turn-page-query.ts";
+import type { TurnGroups, TurnPageFilter, TurnPageQuery, TurnTotals } from "./turn-page-query.ts";
 
 /** The ways to group spending. Days are those of the caller's time zone. */
 export const spendDimensions = ["model", "client", "project", "key", "dialect", "day"] as const;
@@ -84,28 +84,14 @@ export interface ExplainedCost {
   readonly unknownTurns: number;
 }
 
-/**
- * Readings of the plan and finished turns, kept over restarts. Adding is idempotent: a turn by its id, a reading by its
- * IDE and time. Every method throws `degraded` when the store is full, locked or gone.
- */
-export interface UsageHistory {
-  /** The reason why new entries wait in memory; undefined if they do not. */
-  readonly degradedBy: MillraceError | undefined;
-  addSnapshot(snapshot: LimitsSnapshot): void;
-  /** False if this turn was there already: it is not counted twice. */
-  addTurn(turn: FinishedTurn): boolean;
-  /** The same for several, in one transaction. */
-  addTurns(turns: readonly FinishedTurn[]): readonly boolean[];
-  /** The newest reading of each IDE that is not older than `sinceMs`. */
-  latestSnapshots(sinceMs: number): readonly LimitsSnapshot[];
+/** What reports ask of a history. A gateway asks on a thread of its own (`reports.ts`): a report may read many rows. */
+export interface UsageReads {
   /** Readings in order of time, `sinceMs` inclusive, `untilMs` exclusive; without their raw answer. */
   snapshots(query: {
     readonly ide?: IdeVariant;
     readonly sinceMs: number;
     readonly untilMs: number;
   }): readonly LimitsSnapshot[];
-  /** The raw answer of one reading. */
-  rawAnswer(ide: IdeVariant, readAtMs: number): LimitsSnapshot["raw"] | undefined;
   /** The names that models had when turns used them: the last one of each UID before `untilMs`. */
   modelNames(untilMs: number): ReadonlyMap<string, string>;
   /** Most expensive first; days in order. */
@@ -114,14 +100,13 @@ export interface UsageHistory {
   spendByDay(query: DaysQuery): readonly DaySpend[];
   /** When turns of these models ended last, epoch ms, by UID; a model that was never used is not in it. */
   lastUses(models: readonly string[]): ReadonlyMap<string, number>;
-  /** Finished turns, newest first. */
-  turns(query: { readonly sinceMs: number; readonly untilMs: number; readonly limit: number }): readonly TurnUse[];
   /** A page of turns in any order. */
   turnPage(query: TurnPageQuery): readonly TurnUse[];
   turnTotals(filter: TurnPageFilter): TurnTotals;
   /** The same turns in parts of `widthMs` each from the filter's begin, in order; a part without a turn is left out. */
   turnBars(filter: TurnPageFilter, widthMs: number): readonly TurnBar[];
-  turn(turnId: string): TurnUse | undefined;
+  /** Every model, client and key that ever had a turn. */
+  turnGroups(): TurnGroups;
   /** Those of these conversations whose turns, ended from `sinceMs` (inclusive) to `untilMs` (exclusive), are all measured. */
   sessions(
     cascadeIds: readonly string[],
@@ -132,7 +117,28 @@ export interface UsageHistory {
    * because Antigravity never gets a prompt.
    */
   explained(ide: IdeVariant, fromMs: number, toMs: number): ExplainedCost;
-  /** Thins old readings and removes expired ones. Bounded work; call it now and then. */
-  sweep(nowMs: number): void;
+}
+
+/**
+ * Readings of the plan and finished turns, kept over restarts. Adding is idempotent: a turn by its id, a reading by its
+ * IDE and time. Every method throws `degraded` when the store is full, locked or gone.
+ */
+export interface UsageHistory extends UsageReads {
+  /** The reason why new entries wait in memory; undefined if they do not. */
+  readonly degradedBy: MillraceError | undefined;
+  addSnapshot(snapshot: LimitsSnapshot): void;
+  /** False if this turn was there already: it is not counted twice. */
+  addTurn(turn: FinishedTurn): boolean;
+  /** The same for several, in one transaction. */
+  addTurns(turns: readonly FinishedTurn[]): readonly boolean[];
+  /** The newest reading of each IDE that is not older than `sinceMs`. */
+  latestSnapshots(sinceMs: number): readonly LimitsSnapshot[];
+  /** The raw answer of one reading. */
+  rawAnswer(ide: IdeVariant, readAtMs: number): LimitsSnapshot["raw"] | undefined;
+  /** Finished turns, newest first. */
+  turns(query: { readonly sinceMs: number; readonly untilMs: number; readonly limit: number }): readonly TurnUse[];
+  turn(turnId: string): TurnUse | undefined;
+  /** Thins old readings and removes expired rows, a few at a time: true while there may be more. */
+  sweep(nowMs: number): boolean;
   close(): void;
 }

@@ -5,7 +5,7 @@ import type { DaySpend, DaysQuery, Spend, SpendQuery } from "./history.ts";
 import { daysBetween, localDays } from "./local-days.ts";
 
 /** The sums of a rollup, as columns; a turn adds to each, a query sums each. */
-const sums = [
+export const sums = [
   "turns",
   "finished",
   "failed",
@@ -26,8 +26,22 @@ const sums = [
   "first_token_turns",
 ] as const;
 
+/** What it sums by: `all` is one sum of all turns. */
+export const dimensions = ["all", "model", "client", "project", "key", "dialect"] as const;
+
 /** A row with all of them. */
 export type Sums = Readonly<Record<(typeof sums)[number], number>>;
+
+const tokensOfTurn = "prompt_tokens + completion_tokens + thinking_tokens";
+
+/** The same of one turn, from its row in `usage_turns`. */
+export const turnSums = `1 AS turns, outcome = 'finished' AS finished, outcome = 'failed' AS failed, outcome = 'cancelled' AS cancelled,
+  prompt_tokens, completion_tokens, thinking_tokens, cached_prompt_tokens, token_source = 'estimated' AS estimated_turns,
+  iif(token_source = 'estimated', ${tokensOfTurn}, 0) AS estimated_tokens, token_source = 'unknown' AS unknown_turns,
+  coalesce(credits_hundredths, 0) AS credits_hundredths, credits_hundredths IS NOT NULL AS credits_known_turns,
+  coalesce(estimated_hundredths, 0) AS estimated_hundredths, estimated_hundredths IS NOT NULL AS priced_turns,
+  max(0, ended_at_ms - started_at_ms) AS duration_ms, coalesce(first_token_ms, 0) AS first_token_ms,
+  first_token_ms IS NOT NULL AS first_token_turns`;
 
 /** Sums by quarter of an hour, kept beside the turns in one transaction with them. */
 export interface Rollup {
@@ -58,15 +72,8 @@ export function openRollup(db: DatabaseSync): Rollup {
       const bucket = Math.floor(turn.endedAtMs / quarterMs);
       const added = sumsOf(turn);
       const values = sums.map((column) => added[column]);
-      const keys = {
-        all: "",
-        model: turn.model,
-        client: turn.client,
-        project: turn.project,
-        key: turn.key,
-        dialect: turn.dialect,
-      };
-      for (const [dimension, key] of Object.entries(keys)) upsert.run(dimension, bucket, key ?? "", ...values);
+      for (const dimension of dimensions)
+        upsert.run(dimension, bucket, dimension === "all" ? "" : (turn[dimension] ?? ""), ...values);
     },
     spend({ by, sinceMs, untilMs, timeZone }) {
       const range = [Math.floor(sinceMs / quarterMs), Math.ceil(untilMs / quarterMs)] as const;

@@ -25,10 +25,6 @@ const tables = `
     plan_window TEXT, plan_before REAL, plan_after REAL, key TEXT, cascade_id TEXT,
     estimated_hundredths INTEGER
   );
-  CREATE INDEX usage_turns_by_end ON usage_turns (ended_at_ms, ide, credits_hundredths);
-  CREATE INDEX usage_turns_awaiting ON usage_turns (ide, ended_at_ms) WHERE plan_window IS NOT NULL AND plan_after IS NULL;
-  CREATE INDEX usage_turns_by_model ON usage_turns (model, ended_at_ms); -- the last use of a model is one look into it
-  CREATE INDEX usage_turns_by_cascade ON usage_turns (cascade_id, ended_at_ms) WHERE cascade_id IS NOT NULL; -- few sessions are asked for
   CREATE TABLE usage_rollup (
     dimension TEXT NOT NULL, bucket INTEGER NOT NULL, key TEXT NOT NULL,
     turns INTEGER NOT NULL, finished INTEGER NOT NULL, failed INTEGER NOT NULL, cancelled INTEGER NOT NULL,
@@ -43,6 +39,17 @@ const tables = `
     model TEXT NOT NULL, since_ms INTEGER NOT NULL, name TEXT NOT NULL,
     PRIMARY KEY (model, since_ms)
   ) WITHOUT ROWID;
+`;
+
+/** Made where they are missing, also in an older file: every build of this version keeps them. */
+const indexes = `
+  CREATE INDEX IF NOT EXISTS usage_turns_by_end ON usage_turns (ended_at_ms, ide, credits_hundredths);
+  CREATE INDEX IF NOT EXISTS usage_turns_awaiting ON usage_turns (ide, ended_at_ms) WHERE plan_window IS NOT NULL AND plan_after IS NULL;
+  CREATE INDEX IF NOT EXISTS usage_turns_by_model ON usage_turns (model, ended_at_ms); -- the last use of a model is one look into it
+  CREATE INDEX IF NOT EXISTS usage_turns_by_cascade ON usage_turns (cascade_id, ended_at_ms) WHERE cascade_id IS NOT NULL; -- few sessions are asked for
+  CREATE INDEX IF NOT EXISTS usage_turns_by_client ON usage_turns (client, ended_at_ms);
+  CREATE INDEX IF NOT EXISTS usage_turns_by_key ON usage_turns (key, ended_at_ms);
+  CREATE INDEX IF NOT EXISTS usage_turns_failed ON usage_turns (ended_at_ms, reason) WHERE outcome = 'failed';
 `;
 
 function hasTables(db: DatabaseSync): boolean {
@@ -76,6 +83,7 @@ export function makeTables(db: DatabaseSync): void {
         `CREATE TABLE usage_schema (version INTEGER NOT NULL); INSERT INTO usage_schema VALUES (${version}); ${tables}`,
       );
     }
+    db.exec(indexes);
     db.exec("COMMIT");
   } catch (error) {
     db.exec("ROLLBACK");

@@ -156,6 +156,60 @@ describe("the usage history", () => {
   });
 });
 
+describe("totals and bars", () => {
+  const sinceMs = now - 2 * day;
+  const anything = fc.record({
+    endedAtMs: fc.integer({ min: sinceMs - hour, max: now + hour }),
+    model: fc.constantFrom("a", "b"),
+    client: fc.constantFrom("x", undefined),
+    outcome: fc.constantFrom("finished" as const, "failed" as const),
+    firstTokenMs: fc.option(fc.nat(50), { nil: undefined }),
+    creditsHundredths: fc.option(fc.nat(500), { nil: undefined }),
+  });
+
+  it("are those of the turns that the filter takes, from the sums of quarters or from turns", () => {
+    const filters = [{}, { model: "a" }, { client: "x" }, { outcome: "failed" as const }, { model: "a", client: "x" }];
+    fc.assert(
+      fc.property(fc.array(anything, { maxLength: 30 }), fc.integer({ min: 0, max: day }), (turns, before) => {
+        const memory = openHistory({ file: ":memory:" });
+        memory.addTurns(turns.map((part, index) => turnFake({ ...part, turnId: `turn_${index}` })));
+        for (const filter of filters) {
+          const asked = { ...filter, sinceMs, untilMs: now - before };
+          const page = { ...asked, order: "time", descending: true, offset: 0, limit: 99, sums: true } as const;
+          const taken = memory.turnPage(page);
+          const sum = (of: (turn: FinishedTurn) => number | undefined) =>
+            taken.reduce((n, turn) => n + (of(turn) ?? 0), 0);
+          expect(memory.turnTotals(asked)).toMatchObject({
+            turns: taken.length,
+            failed: sum(({ outcome }) => Number(outcome === "failed")),
+            creditsHundredths: sum(({ creditsHundredths }) => creditsHundredths),
+          });
+          for (const widthMs of [4 * 900_000, 100_000]) {
+            const counts = new Map<number, number>();
+            for (const { endedAtMs } of taken) {
+              const fromMs = endedAtMs - ((endedAtMs - sinceMs) % widthMs);
+              counts.set(fromMs, (counts.get(fromMs) ?? 0) + 1);
+            }
+            const bars = memory.turnBars(asked, widthMs);
+            const shown = bars.map(({ fromMs, models }) => [fromMs, models.reduce((n, { turns: of }) => n + of, 0)]);
+            expect(shown).toEqual([...counts].sort(([a], [b]) => a - b));
+          }
+        }
+        memory.close();
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it("have each model, client and key beside them that ever had a turn", () => {
+    expect(history.turnGroups()).toEqual({ model: [], client: [], key: [] });
+    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now, model: "b", client: undefined, key: "owner" }));
+    history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now - 300 * day, model: "a", client: "codex" }));
+    history.addTurn(turnFake({ turnId: "turn_3", endedAtMs: now, model: "a", client: "codex", key: "owner" }));
+    expect(history.turnGroups()).toEqual({ model: ["a", "b"], client: ["codex"], key: ["owner"] });
+  });
+});
+
 describe("readings in the usage history", () => {
   const reading = (readAtMs: number, usedFraction = 0.5, ide: "windsurf" | "antigravity" = "windsurf") =>
     snapshotOf({ readAtMs, usedFraction, resetsAtMs: now + day, windowSeconds: 604_800, ide });
@@ -181,8 +235,7 @@ describe("readings in the usage history", () => {
     for (const atMs of kept) history.addSnapshot(reading(atMs));
     history.addTurn(turnFake({ turnId: "turn_old", endedAtMs: at(401, 0) }));
     history.addTurn(turnFake({ turnId: "turn_new", endedAtMs: at(399, 0) }));
-    history.sweep(now);
-    history.sweep(now);
+    while (history.sweep(now)) expect(history.turn("turn_new")).toBeDefined();
     expect(history.snapshots({ sinceMs: 0, untilMs: now }).map((s) => s.readAtMs)).toEqual([
       at(80, 59),
       at(20, 50),

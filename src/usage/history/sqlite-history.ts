@@ -18,6 +18,8 @@ export interface HistoryOptions {
   readonly file: string;
   /** How long opening waits for another program's lock; ms. */
   readonly openTimeoutMs?: number;
+  /** Only reads, in a file that another connection made. */
+  readonly readOnly?: boolean;
   /** Moves a damaged file away, so that a new one can be opened; where not given, that fails. */
   readonly setAside?: () => void;
 }
@@ -130,6 +132,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
     turnPage: (query) => guarded(() => turnPages.page(query).map(turnOf)),
     turnTotals: (filter) => guarded(() => turnPages.totals(filter)),
     turnBars: (filter, widthMs) => guarded(() => turnPages.bars(filter, widthMs)),
+    turnGroups: () => guarded(() => turnPages.groups()),
     turn: (turnId) =>
       guarded(() => {
         const row = statements.turn.get(turnId);
@@ -158,12 +161,13 @@ export function openHistory(options: HistoryOptions): UsageHistory {
   };
 }
 
-function openFile({ file, openTimeoutMs = lockTimeoutMs, setAside }: HistoryOptions): DatabaseSync {
-  if (file !== ":memory:") makeDatabaseFile(file);
-  const opened = new DatabaseSync(file);
+function openFile({ file, openTimeoutMs = lockTimeoutMs, readOnly = false, setAside }: HistoryOptions): DatabaseSync {
+  if (file !== ":memory:" && !readOnly) makeDatabaseFile(file);
+  const opened = new DatabaseSync(file, { readOnly });
   try {
     opened.exec(`PRAGMA busy_timeout = ${openTimeoutMs}`);
     refuseOther(opened); // before anything of the file is changed
+    if (readOnly) return opened;
     opened.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     makeTables(opened);
     opened.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`);

@@ -55,7 +55,10 @@ export interface TurnTotals {
   readonly outTokens: number;
   readonly creditsHundredths: number;
   readonly creditsKnownTurns: number;
-  /** Time to the first token of the newest 10,000 that had one; undefined if none had. */
+  /** Time to the first token of the newest 1,000 that had one; undefined if none had. */
   readonly medianFirstTokenMs: number | undefined;
   readonly p95FirstTokenMs: number | undefined;
 }
+
+/** What turns can be filtered by: each model's UID, client and name of a key that ever had a turn, in order. */
+export type TurnGroups = Readonly<Record<"model" | "client" | "key", readonly string[]>>;

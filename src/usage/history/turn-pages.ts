@@ -1,8 +1,9 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { requestMistakes } from "../../base/errors.ts";
-import type { TurnBar } from "./history.ts";
-import { type Sums, spendOf } from "./rollup.ts";
-import type { TurnOrder, TurnPageFilter, TurnPageQuery, TurnTotals } from "./turn-page-query.ts";
+import { quarterMs } from "../since.ts";
+import type { UsageReads } from "./history.ts";
+import { type Sums, spendOf, sums, turnSums } from "./rollup.ts";
+import type { TurnGroups, TurnOrder, TurnPageFilter, TurnPageQuery } from "./turn-page-query.ts";
 
 /** The orders of a page of turns, and the SQL of each. */
 const orders = {
@@ -20,20 +21,22 @@ const orders = {
 } as const satisfies Record<TurnOrder, string>;
 
 /** A median of more turns is no better, and takes time. */
-const mostTimed = 10_000;
+const mostTimed = 1_000;
 
 /** As an SQL list: the codes are ours, and have no quotes. */
 const mistakes = requestMistakes.map((code) => `'${code}'`).join(", ");
 
 type Row = Readonly<Record<string, string | number | null>>;
 
-export interface TurnPages {
-  bars(filter: TurnPageFilter, widthMs: number): readonly TurnBar[];
+export type TurnPages = Readonly<{
+  bars: UsageReads["turnBars"];
   page(query: TurnPageQuery): readonly Row[];
-  totals(filter: TurnPageFilter): TurnTotals;
-}
+  totals: UsageReads["turnTotals"];
+  groups: UsageReads["turnGroups"];
+}>;
 
 export function openTurnPages(db: DatabaseSync): TurnPages {
+  const total = sums.map((column) => `coalesce(sum(${column}), 0) AS ${column}`).join(", ");
   return {
     page(query) {
       const { where, values } = conditionOf(query);
@@ -45,73 +48,99 @@ export function openTurnPages(db: DatabaseSync): TurnPages {
       return db.prepare(sql).all(...values, query.limit, query.offset) as Row[]; // the table's own columns
     },
     bars(filter, widthMs) {
-      const { where, values } = conditionOf(filter);
-      const tokens = "prompt_tokens + completion_tokens + thinking_tokens";
+      const { sql, values } = sumsOf(filter, "model", widthMs);
       const rows = db
         .prepare(
-          `SELECT CAST((ended_at_ms - ?) / ? AS INTEGER) AS bar, model, count(*) AS turns, sum(outcome = 'finished') AS finished,
-             sum(outcome = 'failed') AS failed, sum(outcome = 'cancelled') AS cancelled,
-             sum(prompt_tokens) AS prompt_tokens, sum(completion_tokens) AS completion_tokens,
-             sum(thinking_tokens) AS thinking_tokens, sum(cached_prompt_tokens) AS cached_prompt_tokens,
-             sum(token_source = 'estimated') AS estimated_turns,
-             sum(iif(token_source = 'estimated', ${tokens}, 0)) AS estimated_tokens,
-             sum(token_source = 'unknown') AS unknown_turns, coalesce(sum(credits_hundredths), 0) AS credits_hundredths,
-             count(credits_hundredths) AS credits_known_turns,
-             coalesce(sum(estimated_hundredths), 0) AS estimated_hundredths, count(estimated_hundredths) AS priced_turns,
-             sum(max(0, ended_at_ms - started_at_ms)) AS duration_ms,
-             coalesce(sum(first_token_ms), 0) AS first_token_ms, count(first_token_ms) AS first_token_turns
-           FROM usage_turns WHERE ${where} GROUP BY bar, model ORDER BY bar, turns DESC`,
+          `SELECT CAST((at_ms - ?) / ? AS INTEGER) AS bar, key, ${total} FROM (${sql})
+           GROUP BY bar, key ORDER BY bar, turns DESC`,
         )
         .all(filter.sinceMs, widthMs, ...values);
       return [...Map.groupBy(rows, (row) => Number(row["bar"]))].map(([bar, ofBar]) => ({
         fromMs: filter.sinceMs + bar * widthMs,
-        models: ofBar.map((row) => spendOf(String(row["model"]), row as unknown as Sums)), // the columns selected above
+        models: ofBar.map((row) => spendOf(String(row["key"]), row as unknown as Sums)), // the columns selected above
       }));
     },
     totals(filter) {
-      const { where, values } = conditionOf(filter);
-      const row = db
+      const { sql, values } = sumsOf(filter, "all", quarterMs);
+      const sum = db.prepare(`SELECT ${total} FROM (${sql})`).get(...values) as unknown as Sums; // as above
+      const { where, values: asked } = conditionOf(filter);
+      const mistaken = db
         .prepare(
-          `SELECT count(*) AS turns, coalesce(sum(outcome = 'failed'), 0) AS failed,
-             coalesce(sum(outcome = 'failed' AND reason IN (${mistakes})), 0) AS mistaken,
-             coalesce(sum(token_source = 'estimated'), 0) AS estimated,
-             coalesce(sum(prompt_tokens), 0) AS tokens_in,
-             coalesce(sum(completion_tokens + thinking_tokens), 0) AS tokens_out,
-             coalesce(sum(credits_hundredths), 0) AS credits, count(credits_hundredths) AS credits_known
-           FROM usage_turns WHERE ${where}`,
+          `SELECT count(*) AS n FROM usage_turns WHERE ${where} AND outcome = 'failed' AND reason IN (${mistakes})`,
         )
-        .get(...values);
-      const number = (column: string) => Number(row?.[column] ?? 0);
+        .get(...asked);
       const times = db
         .prepare(
           `SELECT first_token_ms FROM usage_turns WHERE ${where} AND first_token_ms IS NOT NULL
            ORDER BY ended_at_ms DESC LIMIT ${mostTimed}`,
         )
-        .all(...values)
+        .all(...asked)
         .map((timed) => Number(timed["first_token_ms"]))
         .sort((a, b) => a - b);
       const share = (part: number) => times[Math.min(times.length - 1, Math.floor(times.length * part))];
       return {
-        turns: number("turns"),
-        failed: number("failed"),
-        mistaken: number("mistaken"),
-        estimatedTurns: number("estimated"),
-        promptTokens: number("tokens_in"),
-        outTokens: number("tokens_out"),
-        creditsHundredths: number("credits"),
-        creditsKnownTurns: number("credits_known"),
+        turns: sum.turns,
+        failed: sum.failed,
+        mistaken: Number(mistaken?.["n"]),
+        estimatedTurns: sum.estimated_turns,
+        promptTokens: sum.prompt_tokens,
+        outTokens: sum.completion_tokens + sum.thinking_tokens,
+        creditsHundredths: sum.credits_hundredths,
+        creditsKnownTurns: sum.credits_known_turns,
         medianFirstTokenMs: share(0.5),
         p95FirstTokenMs: share(0.95),
       };
     },
+    // From value to value in an index: a history of any length is some steps for each value.
+    groups() {
+      const valuesOf = (column: keyof TurnGroups) =>
+        db
+          .prepare(
+            `WITH RECURSIVE found (value) AS (
+               SELECT min(${column}) FROM usage_turns
+               UNION ALL SELECT (SELECT min(${column}) FROM usage_turns WHERE ${column} > value) FROM found WHERE value IS NOT NULL
+             ) SELECT value FROM found WHERE value IS NOT NULL`,
+          )
+          .all()
+          .map(({ value }) => String(value));
+      return { model: valuesOf("model"), client: valuesOf("client"), key: valuesOf("key") };
+    },
+  };
+}
+
+/**
+ * The sums of the turns that a filter takes, with a time and a key: whole quarters of an hour from the rollup where it has such sums,
+ * and each turn where it has none. `dimension`: what the key is.
+ */
+function sumsOf(filter: TurnPageFilter, dimension: "all" | "model", widthMs: number) {
+  const { sinceMs, untilMs, turnId, outcome, search, model, client, dialect, key } = filter;
+  const each = (from: number) => {
+    const { where, values } = conditionOf({ ...filter, sinceMs: from });
+    const shown = `SELECT ended_at_ms AS at_ms, ${dimension === "all" ? "''" : "model"} AS key, ${turnSums} FROM usage_turns`;
+    return { sql: `${shown} WHERE ${where}`, values };
+  };
+  const [one, ...others] = Object.entries({ model, client, dialect, key }).filter(([, value]) => value !== undefined);
+  const summed = one?.[0] ?? dimension;
+  const isKept = others.length === 0 && (dimension === "all" || summed === "model");
+  const isWhole = [turnId, outcome, search || undefined].every((value) => value === undefined);
+  if (!isKept || !isWhole || sinceMs % quarterMs !== 0 || widthMs % quarterMs !== 0) return each(sinceMs);
+  const [from, until] = [sinceMs / quarterMs, Math.floor(untilMs / quarterMs)];
+  const rest = each(Math.max(sinceMs, until * quarterMs));
+  const ofKey = one?.[1] === undefined ? [] : [one[1]];
+  return {
+    sql: `SELECT bucket * ${quarterMs} AS at_ms, key, ${sums.join(", ")} FROM usage_rollup
+      WHERE dimension = ? AND bucket >= ? AND bucket < ?${ofKey.length === 0 ? "" : " AND key = ?"} UNION ALL ${rest.sql}`,
+    values: [summed, from, until, ...ofKey, ...rest.values],
   };
 }
 
 function conditionOf(filter: TurnPageFilter): { readonly where: string; readonly values: readonly SQLInputValue[] } {
   const parts = ["ended_at_ms >= ?", "ended_at_ms < ?"];
   const values: SQLInputValue[] = [filter.sinceMs, filter.untilMs];
-  const equal = { turn_id: filter.turnId, outcome: filter.outcome, model: filter.model, client: filter.client };
-  for (const [column, value] of Object.entries({ ...equal, dialect: filter.dialect, key: filter.key })) {
+  const { turnId: turn_id, model, client, dialect, key } = filter;
+  // As it stands: only then SQLite knows that the index of failed turns has them all. It is one of three words.
+  if (filter.outcome !== undefined) parts.push(`outcome = '${filter.outcome}'`);
+  for (const [column, value] of Object.entries({ turn_id, model, client, dialect, key })) {
     if (value === undefined) continue;
     parts.push(`${column} = ?`);
     values.push(value);

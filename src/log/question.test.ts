@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { Message } from "../../log/request.ts";
-import { questionOf } from "./turn-summary.ts";
+import { questionOf } from "./question.ts";
+import type { Message } from "./request.ts";
 
 const user = (...texts: readonly string[]): Message => ({
   role: "user",
@@ -16,7 +16,7 @@ it("is the first line of what the user asked last, without the blocks of the cli
   expect(read(user("<a>1</a> <b-c>2</b-c>\n", "fix <it>\nnow"))).toBe("fix <it>");
   expect(read(user("What is this?"), user("<reminder>only a block</reminder>"))).toBe("What is this?");
   expect(read(user("<open> but never closed"))).toBe("<open> but never closed");
-  expect([read(system), read(image), read()]).toEqual([null, null, null]);
+  expect([read(system), read(image), read()]).toEqual([undefined, undefined, undefined]);
 });
 
 it("is shortened, by whole letters", () => {
