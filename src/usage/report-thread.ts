@@ -35,7 +35,7 @@ export function openReportThread(file: string): { readonly ask: AskReport; close
       waiting.delete(answer.id);
       if ("error" in answer) asker?.reject(MillraceError.fromRecord(answer.error));
       else asker?.resolve(answer.report);
-      if (waiting.size === 0) idle = setTimeout(end, idleMs).unref();
+      if (waiting.size === 0) idle = setTimeout(() => void end(), idleMs).unref();
     });
     let cause: unknown;
     started.on("error", (error) => {

@@ -10,7 +10,7 @@ import { useFeed, useRunningCount } from "./live-turns.ts";
 import { Overview } from "./overview.tsx";
 import { CopyLine, Loading } from "./parts.tsx";
 import { PricesOfModels, pricesOf } from "./prices.ts";
-import { noteWanted, takeWanted } from "./settings.ts";
+import { alertsAreOn, noteWanted, takeWanted } from "./settings.ts";
 import { SettingsPage, ThemeChoice } from "./settings-page.tsx";
 import { TextsOfSession, useTexts } from "./texts.tsx";
 import { useTitle, useTitleNews } from "./title.ts";
@@ -51,7 +51,7 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
   useFeed(texts.areShown);
   const known = usePageHealth();
   const isStale = useSilentSince() !== undefined;
-  const limits = useData("limits", api.limits, 60_000);
+  const limits = useData("limits", api.limits, 60_000, alertsAreOn);
   const keys = useData("issued keys", api.keys, 60_000);
   const models = useData("models", api.models, 600_000);
   const prices = useMemo(() => pricesOf(models.data), [models.data]);

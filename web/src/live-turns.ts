@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, type LiveTurn, SignedOut } from "./api.ts";
 import { readBatches } from "./event-stream.ts";
-import { report } from "./use-data.ts";
+import { never, report, whenSeen } from "./use-data.ts";
 
 /** The turns that run and the latest that ended, as the gateway tells them. */
 export interface LiveTurns {
@@ -63,25 +63,46 @@ export function useRunningCount(): number {
   return running;
 }
 
-/** The usage history takes a turn in a moment after its end; later on a busy machine. */
-const takenInMs = [0, 1_500, 10_000];
+/** The usage history takes a turn in a moment after its end. */
+const takenInMs = 1_000;
+/** The shortest time between two loads of one part of the page: turns may end many times a second. */
+const apartMs = 10_000;
 
-/** Calls back when a turn has ended, after each of these times. */
-export function useTurnEnd(onEnd: () => void, afterMs: readonly number[] = takenInMs): void {
+/**
+ * Calls back in this time after a turn's end, at most every ten seconds, and once more ten seconds later: a busy gateway counts a turn
+ * late. A hidden tab calls back when it is seen.
+ */
+export function useTurnEnd(onEnd: () => void, afterMs = takenInMs, alsoHidden = never): void {
   useEffect(() => {
-    let timers: readonly ReturnType<typeof setTimeout>[] = [];
-    const forget = () => timers.forEach(clearTimeout);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let forget = () => {};
+    let loadedAtMs = Number.NEGATIVE_INFINITY;
+    let hasEnded = false;
+    const load = () => {
+      loadedAtMs = performance.now();
+      if (hasEnded) wait(apartMs);
+      hasEnded = false;
+      onEnd();
+    };
+    const wait = (ms: number) => {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        forget();
+        forget = whenSeen(load, alsoHidden);
+      }, ms);
+    };
     const ignore = listen({
       onEnd: () => {
-        forget();
-        timers = afterMs.map((ms) => setTimeout(onEnd, ms));
+        hasEnded = true;
+        wait(Math.max(afterMs, loadedAtMs + apartMs - performance.now()));
       },
     });
     return () => {
       ignore();
+      clearTimeout(timer);
       forget();
     };
-  }, [onEnd, afterMs]);
+  }, [onEnd, afterMs, alsoHidden]);
 }
 
 export function useStateChange(onState: () => void): void {

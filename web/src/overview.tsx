@@ -8,6 +8,7 @@ import { LimitsSection } from "./limits-section.tsx";
 import { useLiveTurns, useTurnEnd } from "./live-turns.ts";
 import { Now } from "./now-section.tsx";
 import { Choice } from "./parts.tsx";
+import { alertsAreOn } from "./settings.ts";
 import { SpendByDay } from "./spend-by-day.tsx";
 import { SpendSection } from "./spend-section.tsx";
 import { LastFailure, Tiles } from "./tiles.tsx";
@@ -18,21 +19,21 @@ import type { Failures } from "./use-failures.ts";
 import { UseOverTime } from "./use-over-time.tsx";
 
 /** After a turn's end the gateway waits a moment before it reads the plan again; so does this page. */
-const rereadMs = [11_000];
+const rereadMs = 11_000;
 
 /** What runs, what is left, and who spent it. */
 export function Overview(
   props: PageHealth & { readonly limits: DataState<LimitsEnvelope>; readonly failures: Failures },
 ) {
   const { health, ides, limits, failures } = props;
-  useTurnEnd(limits.reload, rereadMs);
+  useTurnEnd(limits.reload, rereadMs, alertsAreOn);
   const live = useLiveTurns();
   const [asked, change] = useAsked();
   useTitle("");
   const turns = [...live.turns.values()].sort((a, b) => b.created_at.localeCompare(a.created_at));
   const hasTurns = turns.length > 0;
   // The log forgets turns within hours; whether there ever was one, the history knows.
-  const ever = useData("ever", (signal) => api.usage("400d", "client", signal));
+  const ever = useData("ever", (signal) => api.turnPage({ since: "400d", limit: "1", totals: "0" }, signal));
   const isFirstRun = !hasTurns && live.connection === "live" && ever.data?.data.length === 0;
   // Running turns change the page many times a second: what does not show them is kept as it is.
   const top = useMemo(

@@ -37,6 +37,11 @@ export function alertSettings(): AlertSettings {
   };
 }
 
+/** Whether the user wants to be told: what an alert is about is loaded in a hidden tab too. */
+export function alertsAreOn(): boolean {
+  return alertSettings().isOn;
+}
+
 export function chooseAlerts({ isOn, atPercent, onFailure }: AlertSettings): void {
   keep("alerts", isOn ? "on" : "off");
   keep("alert-at", String(atPercent));

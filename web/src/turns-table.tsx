@@ -56,7 +56,7 @@ export function TurnsTable(props: {
   const query = { ...queryOf(asked), offset: String(offset), limit: String(pageSize()) };
   const { areShown } = useContext(TextsOfSession);
   const state = useData(`${areShown} ${JSON.stringify(query)}`, (signal) => api.turnPage(query, signal));
-  const groups = [useGroup("model"), useGroup("client"), useGroup("key")];
+  const groups = groupsOf(state.data);
   useTurnEnd(state.reload);
   return (
     <Section
@@ -135,10 +135,14 @@ function timesInWords({ from, to }: PageQuery): string {
 }
 
 /** What turns can be filtered by: every model, client or key that ever had one. */
-function useGroup(by: "model" | "client" | "key") {
-  const { data, reload } = useData(by, (signal) => api.usage("400d", by, signal));
-  useTurnEnd(reload);
-  return { by, options: data?.data.map(({ key, name }) => [key ?? "", name ?? ""] as const) ?? [] };
+function groupsOf(page: TurnPageEnvelope | undefined) {
+  const { model = [], client = [], key = [] } = page?.groups ?? {};
+  const same = (name: string) => [name, name] as const;
+  return [
+    { by: "model", options: model.map(({ key: uid, name }) => [uid, name] as const) },
+    { by: "client", options: client.map(same) },
+    { by: "key", options: key.map(same) },
+  ] as const;
 }
 
 function Search({ value, onChange }: { readonly value: string; readonly onChange: (text: string) => void }) {

@@ -41,20 +41,46 @@ interface Answer<T> {
   readonly readAtMs: number | undefined;
 }
 
+export const never = () => false;
+
+/** Calls back at once, or when a hidden tab is seen: nobody reads what it loads. Answers how to forget that. */
+export function whenSeen(then: () => void, alsoHidden = never): () => void {
+  const stop = new AbortController();
+  const look = () => {
+    if (document.visibilityState === "hidden" && !alsoHidden()) return;
+    stop.abort();
+    then();
+  };
+  document.addEventListener("visibilitychange", look, { signal: stop.signal });
+  look();
+  return () => stop.abort();
+}
+
 /**
- * Loads when `key` changes, every `everyMs` after that, on `reload`, and when the gateway answers again; keeps what it had
- * while it loads again.
+ * Loads when `key` changes, every `everyMs` after that where the tab is seen, on `reload`, and when the gateway answers again; one load at a
+ * time. Keeps what it had while it loads again.
  */
-export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T>, everyMs?: number): DataState<T> {
+// oxlint-disable-next-line max-params -- four, and one of two parts of the page that load in a hidden tab
+export function useData<T>(
+  key: string,
+  load: (signal: AbortSignal) => Promise<T>,
+  everyMs?: number,
+  alsoHidden = never,
+): DataState<T> {
   const [state, setState] = useState<Answer<T>>({ key, data: undefined, error: undefined, readAtMs: undefined });
   const [round, setRound] = useState(0);
   const latest = useRef(load);
   latest.current = load;
-  const reload = useCallback(() => setRound((count) => count + 1), []);
+  const loads = useRef({ isUnderWay: false, isWanted: false });
+  const reload = useCallback(() => {
+    if (loads.current.isUnderWay) loads.current.isWanted = true;
+    else setRound((count) => count + 1);
+  }, []);
   useEffect(() => onLinkChange(() => silentSince() === undefined && reload()), [reload]);
   useEffect(() => {
     const stop = new AbortController();
-    latest.current(stop.signal).then(
+    loads.current = { isUnderWay: true, isWanted: false };
+    const loading = latest.current(stop.signal).then(
       (data) => stop.signal.aborted || setState({ key, data, error: undefined, readAtMs: Date.now() }),
       (error: unknown) => {
         if (stop.signal.aborted) return;
@@ -64,12 +90,23 @@ export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T
         setState((before) => ({ ...(before.key === key ? before : { ...before, ...nothing }), key, error: shown }));
       },
     );
-    const timer = everyMs === undefined ? undefined : setTimeout(reload, everyMs);
+    const settled = () => {
+      if (stop.signal.aborted) return;
+      loads.current.isUnderWay = false;
+      if (loads.current.isWanted) reload();
+    };
+    void loading.finally(settled);
+    let forget = () => {};
+    const again = () => {
+      forget = whenSeen(reload, alsoHidden);
+    };
+    const timer = everyMs === undefined ? undefined : setTimeout(again, everyMs);
     return () => {
       stop.abort();
       clearTimeout(timer);
+      forget();
     };
-  }, [key, round, everyMs, reload]);
+  }, [key, round, everyMs, reload, alsoHidden]);
   return useMemo(() => {
     const { data, error, readAtMs } = state;
     const isLoading = state.key !== key;

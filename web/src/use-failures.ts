@@ -3,6 +3,7 @@ import type { TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import type { Alert } from "./alerts.tsx";
 import { api } from "./api.ts";
 import { useTurnEnd } from "./live-turns.ts";
+import { alertsAreOn } from "./settings.ts";
 import { useData } from "./use-data.ts";
 import { modelName, reasonInWords } from "./words.ts";
 
@@ -23,8 +24,9 @@ export function useFailures(): Failures {
     (signal) =>
       api.turnPage({ since: "7d", status: "failed", sort: "time", order: "desc", limit: "5", totals: "0" }, signal),
     lookEveryMs,
+    alertsAreOn,
   );
-  useTurnEnd(reload);
+  useTurnEnd(reload, undefined, alertsAreOn);
   const failed = data?.data;
   const alerts = useMemo(
     () =>
