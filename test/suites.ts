@@ -21,7 +21,6 @@ const slow: readonly string[] = [
   "src/cli/commands/setup-without-ide.test.ts",
   "src/cli/commands/setup.test.ts",
   "src/cli/serve/port-holder.test.ts",
-  "src/cli/gateway-process/small-heap.test.ts",
   "src/client/lossy.test.ts",
   "src/client/stream/stream.test.ts",
   "src/gateway/http/connection-limits.test.ts",

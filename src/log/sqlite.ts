@@ -4,7 +4,7 @@ import { MillraceError } from "../base/errors.ts";
 import { loadSqlite } from "../base/node/load-sqlite.ts";
 import { Waiters } from "../base/notifier.ts";
 import type { Entry, Op, Outcome, PageLimit, Row, RowFilter, RowKind, Rows, RowsAbilities } from "./rows.ts";
-import { identityOf, openFile, type SqliteFileOptions } from "./sqlite/open-file.ts";
+import { giveBackFreePages, identityOf, openFile, type SqliteFileOptions } from "./sqlite/open-file.ts";
 import { RowStatements } from "./sqlite/row-statements.ts";
 import { WriteQueue } from "./sqlite/write-queue.ts";
 
@@ -82,6 +82,7 @@ class SqliteRows implements Rows {
     this.#queue.drain();
     this.#closed ??= new MillraceError("degraded", "The log is closed.");
     this.#waiters.wakeAll();
+    if (this.#database.isOpen) giveBackFreePages(this.#database);
     this.#database.close();
   }
 

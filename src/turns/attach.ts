@@ -94,6 +94,9 @@ export function openAttach(parts: {
       if (last !== undefined) await bestEffort(readers.noteGrace(last, graceMs));
       await store.keepTogether(turnIds);
     }
+    /** Each look reads the rows of all turns: not at each message, and long before the first of them expires. */
+    const keptForMs = (stream.expiresAtMs - clock.now()) / 4;
+    let keepAgainAtMs = clock.now() + keptForMs;
     return {
       ...stream,
       serverNowMs: clock.now(),
@@ -103,7 +106,10 @@ export function openAttach(parts: {
         const sent = await send(parts, stream, { message, start }, signal);
         if (sent.turn !== undefined) {
           turnIds.push(sent.turn.turnId);
-          await bestEffort(store.keepTogether(turnIds)); // the next attach does it too
+          if (clock.now() >= keepAgainAtMs) {
+            keepAgainAtMs = clock.now() + keptForMs;
+            await bestEffort(store.keepTogether(turnIds)); // the next attach does it too
+          }
         }
         return sent;
       },

@@ -39,6 +39,14 @@ test("the failures of the newest 1,000 bodies are remembered, and no more", () =
   expect(() => backOff.check("body 1", "request")).toThrow("Wait.");
 });
 
+test("of two turns of one body the failure of one counts, though the other finished before", () => {
+  const backOff = new BackOff(() => 0);
+  const [first, second] = [backOff.watch("body"), backOff.watch("body")];
+  first.push({ type: "finished", reason: { unified: "stop", raw: undefined }, text: "" });
+  second.push({ type: "failed", error: new MillraceError("rate_limited", "Wait.").toRecord() });
+  expect(() => backOff.check("body", "request")).toThrow("Wait.");
+});
+
 describe("a body that failed, sent again without a key", () => {
   test("becomes one more prompt; then the failure is repeated, until the wait is over", async () => {
     const fake = fakeTurns();

@@ -145,18 +145,17 @@ export function toldAgain(
 /** How many bodies are remembered at once. */
 const mostBodies = 1_000;
 
+interface FailedBody {
+  error: ErrorRecord | undefined;
+  reached: AnswerReach;
+  atMs: number;
+  prompts: number;
+}
+
 /** The failed turns of each body, in memory: a restart forgets them. A body is named by a digest of its caller and content. */
 export class BackOff {
   readonly #now: () => number;
-  readonly #bodies = new Map<
-    string,
-    {
-      error: ErrorRecord | undefined;
-      reached: AnswerReach;
-      atMs: number;
-      prompts: number;
-    }
-  >();
+  readonly #bodies = new Map<string, FailedBody>();
 
   /** `now`: epoch ms. */
   constructor(now: () => number) {
@@ -186,10 +185,7 @@ export class BackOff {
   watch(body: string, earlier?: FailedSeries): EventStage {
     const known = this.#recordOf(body) ?? { error: undefined, reached: "nothing" as const, atMs: 0, prompts: 0 };
     known.prompts += 1;
-    this.#bodies.delete(body);
-    this.#bodies.set(body, known); // the newest is last
-    const [oldest] = this.#bodies.keys();
-    if (this.#bodies.size > mostBodies && oldest !== undefined) this.#bodies.delete(oldest);
+    this.#keep(body, known);
     let reached: AnswerReach = "nothing";
     return {
       push: (event) => {
@@ -199,11 +195,19 @@ export class BackOff {
         if (event.type !== "failed") return [event];
         const nowMs = this.#now();
         Object.assign(known, { error: event.error, reached, atMs: nowMs });
+        this.#keep(body, known); // another turn of this body may have finished meanwhile
         return earlier === undefined
           ? [event]
           : [{ ...event, error: failedAgain(event.error, earlier, reached, nowMs) }];
       },
     };
+  }
+
+  #keep(body: string, known: FailedBody): void {
+    this.#bodies.delete(body);
+    this.#bodies.set(body, known); // the newest is last
+    const [oldest] = this.#bodies.keys();
+    if (this.#bodies.size > mostBodies && oldest !== undefined) this.#bodies.delete(oldest);
   }
 
   #recordOf(body: string) {

@@ -72,28 +72,34 @@ export function reconcile(logged: ReturnType<typeof loggedAnswer>): EventStage {
 }
 
 function textReconciler(logged: string) {
-  let seen = "";
+  /** How much of the logged text has come again. */
+  let at = 0;
   let caughtUp = logged === "";
-  const compare = (): readonly TurnEventBody[] => {
-    if (seen.startsWith(logged)) {
-      caughtUp = true;
-      return seen.length > logged.length ? [{ type: "text", delta: seen.slice(logged.length) }] : [];
+  /** Compares what came behind `at`. */
+  const compare = (delta: string): readonly TurnEventBody[] => {
+    const left = logged.length - at;
+    if (delta.length < left && logged.startsWith(delta, at)) {
+      at += delta.length;
+      return [];
     }
-    if (logged.startsWith(seen)) return [];
     caughtUp = true;
-    return [{ type: "rewritten", text: seen }];
+    if (delta.length >= left && logged.endsWith(delta.slice(0, left)))
+      return delta.length > left ? [{ type: "text", delta: delta.slice(left) }] : [];
+    return [{ type: "rewritten", text: logged.slice(0, at) + delta }];
+  };
+  const compareWhole = (text: string) => {
+    at = 0;
+    return compare(text);
   };
   return {
     push(body: TurnEventBody & { readonly type: "text" | "rewritten" }): readonly TurnEventBody[] {
       if (caughtUp) return [body];
-      seen = body.type === "text" ? seen + body.delta : body.text;
-      return compare();
+      return body.type === "text" ? compare(body.delta) : compareWhole(body.text);
     },
     /** The answer is over: a text that is still shorter than the log's will not grow any more. */
     settle(final: string): readonly TurnEventBody[] {
       if (caughtUp) return [];
-      seen = final;
-      const events = compare();
+      const events = compareWhole(final);
       if (caughtUp) return events;
       caughtUp = true;
       return [{ type: "rewritten", text: final }];

@@ -163,6 +163,15 @@ describe("a limit that the server reports", () => {
   const holds = (resetsInMs: number | undefined): ModelLimit => ({ hasCapacity: false, resetsInMs });
   const free: ModelLimit = { hasCapacity: true, resetsInMs: undefined };
 
+  test("is asked for once by requests that come together", async () => {
+    const { limitOf, asked } = server(holds(3_600_000));
+    const { again, clock } = await refused("rate_limited", {}, { limitOf });
+    await clock.advance(300_000);
+    const before = asked.length;
+    await Promise.allSettled(["one", "two", "three"].map((text) => again(text)));
+    expect(asked.length - before).toBe(1);
+  });
+
   test("ends when the server says, long after a minute, and the first refusal has its end", async () => {
     const { limitOf } = server(holds(3_600_000), holds(3_600_000), holds(3_000_000), free);
     const { again, backend, clock, store } = await refused("rate_limited", {}, { limitOf });

@@ -65,6 +65,7 @@ interface Refusal {
 export class Refusals {
   readonly #options: RefusalsOptions;
   readonly #byModel = new Map<ModelUid, Refusal>();
+  readonly #looks = new Map<ModelUid, Promise<ModelLimit | undefined>>();
   /** Limits that the server reported while a refused turn ended. */
   readonly #told = new Map<ModelUid, ModelLimit>();
 
@@ -137,7 +138,14 @@ export class Refusals {
     return { ...end, error: { ...end.error, ...wait, resetsAtMs: this.#options.clock.now() + resetsInMs } };
   }
 
-  async #look(model: ModelUid): Promise<ModelLimit | undefined> {
+  /** Requests that come at once share one look. */
+  #look(model: ModelUid): Promise<ModelLimit | undefined> {
+    const look = this.#looks.get(model) ?? this.#lookAt(model).finally(() => this.#looks.delete(model));
+    this.#looks.set(model, look);
+    return look;
+  }
+
+  async #lookAt(model: ModelUid): Promise<ModelLimit | undefined> {
     if (agentOfModel(model) !== undefined) return undefined;
     try {
       return await this.#options.limitOf?.(model, deadline(new AbortController().signal, lookMs));

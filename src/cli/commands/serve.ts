@@ -12,7 +12,6 @@ import { alreadyServes, holderOf, takeHome } from "../gateway-process/home.ts";
 import { untilIdle } from "../gateway-process/idle-end.ts";
 import { keepKeyFile } from "../gateway-process/key-file.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
-import { keepHeapSmall } from "../gateway-process/small-heap.ts";
 import { readAccounts } from "../limits/read-accounts.ts";
 import { choice, flag, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
@@ -100,7 +99,6 @@ export const serveCommand = defineCommand({
       const listening = await listenSomewhere(composed, { port, socket, fixedBy }, context);
       const over = new AbortController();
       const end = AbortSignal.any([signal, over.signal]);
-      keepHeapSmall(composed.events, end);
       const keptKey = keepKeyFile(composed.ownerKey, io.clock, end);
       const address = socket === undefined ? { url: listening.url } : { socket };
       home.serves(address);

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { openBackends } from "../../backends/route/route.ts";
 import { isMillraceError } from "../../base/errors.ts";
+import { fileVersion } from "../../base/node/own-file.ts";
 import { agentIdOf } from "../../models/agent-models.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
 import { type OpenModels, openModels } from "../../models/open-models.ts";
@@ -25,12 +26,15 @@ export function composeUpstream(options: UpstreamOptions, memory?: IdeMemory) {
   const { folder } = settings;
   let config = (options.mayLackConfig === true ? readableConfig : readConfig)(settings.configFile);
   /** The default model as the user has it now: a file that is broken meanwhile changes nothing. */
+  let seen = fileVersion(settings.configFile);
   const preferred = () => {
+    const version = fileVersion(settings.configFile);
     try {
-      config = readConfig(settings.configFile);
+      if (version !== seen) config = readConfig(settings.configFile);
     } catch (error) {
       if (!isMillraceError(error)) throw error;
     }
+    seen = version;
     return options.preferred ?? defaultModelHere(io.env, config);
   };
   const { owner = ownerName(randomUUID()) } = options;

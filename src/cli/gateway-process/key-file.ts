@@ -56,7 +56,7 @@ function makeKey(file: string): Secret {
 }
 
 /** How often a running gateway looks for its key's file when no request asks; ms. A row of docs/dev/turn-machine.md. */
-const lookEveryMs = 1_000;
+const lookEveryMs = 10_000;
 
 /**
  * The owner's key in a running gateway: always the key of the file. A replaced file ends the old key at the next request. A deleted
@@ -78,7 +78,7 @@ export function followKeyFile(file: string, first: Secret): () => Secret {
   };
 }
 
-/** Asks for the key each second, so that a deleted file is replaced without a request as well. Never rejects. */
+/** Asks for the key every ten seconds, so that a deleted file is replaced without a request as well. Never rejects. */
 export async function keepKeyFile(ownerKey: () => Secret, clock: Clock, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await bestEffort(clock.sleep(lookEveryMs, signal));

@@ -61,9 +61,17 @@ export class StreamSession {
   /** Decides one input and performs its effects, after every earlier step is done. Rejects with the error of an effect. */
   take(input: Input): Promise<readonly Effect[]> {
     const step = this.#line.then(async () => {
-      const { state, effects } = decide(this.#state, input);
+      const before = this.#state;
+      const { state, effects } = decide(before, input);
       this.#state = state;
-      for (const effect of effects) await this.#perform(effect);
+      for (const effect of effects) {
+        try {
+          await this.#perform(effect);
+        } catch (error) {
+          if (effect.type === "store") this.#state = before; // what could not be stored is not sent either
+          throw error;
+        }
+      }
       return effects;
     });
     this.#line = step.catch(() => undefined); // the caller of the step gets its failure; the next one starts anew

@@ -61,6 +61,17 @@ describe("the log's file", () => {
     expect(modeOf(dirname(path), 0o700)).toBe(0o700);
   });
 
+  test("gives the disk back what is free when the log is closed, where that is more than half of it", async () => {
+    const rows = await open();
+    for (let n = 0; n < 20; n++) await rows.commit([insert(`t${n}`), append(`t${n}`, "x".repeat(2 ** 20))], false);
+    for (let n = 1; n < 20; n++) await rows.commit([{ type: "remove", id: `t${n}` }], true);
+    await rows.sweep(0, []); // the entries of removed rows
+    await rows.close();
+    opened = [];
+    expect(statSync(path).size).toBeLessThan(3 * 2 ** 20);
+    expect(await (await open()).get("t0")).toMatchObject({ id: "t0", last: 1 });
+  });
+
   test("that is damaged is set aside whole, and a new log begins; so is the next one", async () => {
     for (const number of [1, 2]) {
       const damaged = (await closedLog()).fill(0xff, 1024);

@@ -202,7 +202,6 @@ function dense(text: string): string {
 
 /** Parts of a system text that clients write anew each time: environment, dates, the state of a repository. */
 const volatile = [
-  /<env>[^]*?<\/env>/g,
   /^gitStatus:[^]*?(?=\n\n(?! )|$(?![^]))/gm,
   /^.*\b(?:today'?s? date|current (?:date|time|working directory)|date and time)\b.*$/gim,
   /\b\d{4}-\d\d-\d\dT\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?/g,
@@ -213,7 +212,9 @@ const volatile = [
  * Source: docs/dev/wire/clients.md, "System prompts that change".
  */
 export function withoutVolatile(text: string): string {
-  return volatile.reduce((rest, form) => rest.replace(form, ""), text);
+  const end = text.lastIndexOf("</env>") + 1; // behind it nothing ends, and each search would go to the end of the text
+  const shown = text.slice(0, end).replace(/<env>[^]*?<\/env>/g, "") + text.slice(end);
+  return volatile.reduce((rest, form) => rest.replace(form, ""), shown);
 }
 
 function hash(value: unknown): string {

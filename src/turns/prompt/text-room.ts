@@ -74,12 +74,20 @@ export function fitSchema(schema: JsonObject, room: number): JsonObject {
 }
 
 function withoutExamples(description: string): string {
-  return description
-    .replace(/<(examples?)\b[^>]*>[\s\S]*?<\/\1>/gi, "")
+  return withoutElement(withoutElement(description, "example"), "examples")
     .replace(/```[\s\S]*?```/g, "")
-    .replace(/^[ \t]*(?:#+ *)?(?:usage )?examples?\b[^\n]*:?[ \t]*\n(?:(?![ \t]*\n)[^\n]*\n?)*/gim, "")
+    .replace(/^[ \t]*(?:#+ *)?(?:usage )?examples?\b[^\n]*\n(?:(?![ \t]*\n)[^\n]*\n?)*/gim, "")
     .replace(/\n{3,}/g, "\n\n")
     .trim();
+}
+
+/** A text without `<name>…</name>`. Behind the last end nothing is looked for: each search would go to the end of the text. */
+function withoutElement(text: string, name: string): string {
+  const last = [...text.matchAll(new RegExp(`</${name}>`, "gi"))].at(-1);
+  if (last === undefined) return text;
+  const end = last.index + last[0].length;
+  const element = new RegExp(`<${name}\\b[^<>]*>[^]*?</${name}>`, "gi");
+  return text.slice(0, end).replace(element, "") + text.slice(end);
 }
 
 /** Keys whose value maps names to schemas, so that a *property* called `description` is not taken for prose. */

@@ -120,7 +120,11 @@ export class AgentHost {
       if (this.#connection?.socket === socket) this.#left();
     };
     socket.on("data", (text: string) => {
-      for (const line of lines.feed(text)) this.#ordered(socket, parseJson(line) as Order); // a gateway's, of this user
+      try {
+        for (const line of lines.feed(text)) this.#ordered(socket, parseJson(line) as Order); // a gateway's, of this user
+      } catch {
+        socket.destroy(); // no gateway: the agent lives on, and waits for one
+      }
     });
     socket.on("end", left);
     socket.on("close", left);

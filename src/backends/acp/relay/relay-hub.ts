@@ -9,7 +9,7 @@ import { writeJson } from "../../../base/json.ts";
 import { removeIfThere } from "../../../base/node/move-file.ts";
 import { replaceFile } from "../../../base/node/replace-file.ts";
 import { type Door, type Doors, defaultDoors, openDoor, removeDeadDoors } from "../wire/door.ts";
-import { JsonLines } from "../wire/lines.ts";
+import { JsonLines, longestContent } from "../wire/lines.ts";
 import { socketAddress } from "../wire/socket-address.ts";
 import type { FromRelay, RelayAddress, ToRelay } from "./relay-wire.ts";
 
@@ -86,6 +86,11 @@ export class RelayHub {
   }
 }
 
+function tooLong({ callId }: ToRelay & { readonly type: "answer" }): ToRelay {
+  const text = `The tool's result has more than ${Math.floor(longestContent / 2 ** 20)} million characters as JSON, so it cannot be passed on. Ask for less at once.`;
+  return { type: "answer", callId, content: [{ type: "text", text }], isError: true };
+}
+
 const doorMark = "relay-";
 
 /** The door of one session, and the relay that dialled it last. */
@@ -118,8 +123,12 @@ export class RelayDoor {
     return this.#isClosed;
   }
 
+  /** A result that no hop could carry becomes an error that says so. */
   tell(message: ToRelay): void {
-    this.#relay?.write(`${writeJson(message)}\n`);
+    const line = writeJson(message);
+    this.#relay?.write(
+      `${message.type === "answer" && line.length > longestContent ? writeJson(tooLong(message)) : line}\n`,
+    );
   }
 
   /** Leaves the relay to the next gateway. */

@@ -6,7 +6,7 @@ import process from "node:process";
 import { writeJson } from "../../../base/json.ts";
 import { awaitedCallId, longestCallMs } from "../../backend.ts";
 import { dial } from "../wire/door.ts";
-import { JsonLines } from "../wire/lines.ts";
+import { JsonLines, type LeftOut, longestContent } from "../wire/lines.ts";
 import type { FromRelay, RelayedCall, ToRelay } from "./relay-wire.ts";
 
 /*
@@ -30,6 +30,8 @@ const waiting = new Map<
     readonly id: Id;
     readonly progressToken: unknown;
     readonly call: RelayedCall;
+    /** Of its arguments as JSON, in characters. */
+    readonly length: number;
   }
 >();
 /** The calls that the agent makes before it gets a result belong to one answer: their ids begin alike. */
@@ -45,9 +47,9 @@ function newRound(): string {
   return randomBytes(8).toString("hex");
 }
 
-/** Hands on each message of a stream; a line that is none is skipped. */
-function reader(onMessage: (message: Message) => void): (chunk: string) => void {
-  const lines = new JsonLines();
+/** Hands on each message of a stream; a line that is none is skipped, and so is one over the bounds. */
+function reader(onMessage: (message: Message) => void, leftOut: LeftOut = () => {}): (chunk: string) => void {
+  const lines = new JsonLines(leftOut);
   return (chunk) => {
     for (const message of lines.feed(chunk)) onMessage(message);
   };
@@ -129,12 +131,37 @@ function fromAgent({ id, method, params }: Message): void {
   }
 }
 
+/** Answers a call that no hop could carry. The prompt goes on: the model can write less. */
+function refuse(id: Id): void {
+  const text = `The arguments of this call, with those of the calls that wait, have more than ${Math.floor(longestContent / 2 ** 20)} million characters as JSON, or too many levels. The call was not made. Write less at once.`;
+  toAgent({ id, result: { content: [{ type: "text", text }], isError: true } });
+}
+
+const idForm = String.raw`"id"\s*:\s*(\d{1,15}|"[^"\\]{1,200}")`;
+/** The id as a member of the message itself: the last one, or one of the first. */
+const idAtEnd = new RegExp(`${idForm}\\s*(?:,\\s*"jsonrpc"\\s*:\\s*"2\\.0"\\s*)?\\}\\s*$`);
+const idAtStart = new RegExp(
+  `^\\s*\\{\\s*(?:"jsonrpc"\\s*:\\s*"2\\.0"\\s*,\\s*)?(?:"method"\\s*:\\s*"[^"]*"\\s*,\\s*)?${idForm}`,
+);
+
+/** A message of the agent that was left out: only a call is so long. */
+function refuseLong(start: string, end: string): void {
+  const id = idAtEnd.exec(end)?.[1] ?? idAtStart.exec(start)?.[1];
+  if (id !== undefined) refuse(JSON.parse(id) as Id); // a number or a string, by its form
+}
+
 function call(id: Id, { name, arguments: given, _meta }: Message): void {
   const meta = typeof _meta === "object" && _meta !== null ? (_meta as Message) : {};
   const args = typeof given === "object" && given !== null ? (given as Message) : {};
   const callId = awaitedCallId(round, made++);
   const relayed: RelayedCall = { callId, name: String(name), arguments: args };
-  waiting.set(callId, { id, progressToken: meta["progressToken"], call: relayed });
+  const length = writeJson(args).length;
+  const sum = [...waiting.values()].reduce((total, held) => total + held.length, length);
+  if (sum > longestContent) {
+    refuse(id);
+    return;
+  }
+  waiting.set(callId, { id, progressToken: meta["progressToken"], call: relayed, length });
   toGateway({ type: "call", call: relayed });
   holdUp(callId, 0);
 }
@@ -157,7 +184,7 @@ function holdUp(callId: string, seconds: number): void {
   }, progressMs).unref();
 }
 
-process.stdin.setEncoding("utf8").on("data", reader(fromAgent));
+process.stdin.setEncoding("utf8").on("data", reader(fromAgent, refuseLong));
 process.stdin.on("end", () => process.exit(0)); // the agent ended, or closed the session
 process.stdout.on("error", () => process.exit(0));
 void connect();

@@ -9,6 +9,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { SessionTools } from "../session/session-tools.ts";
 import { doorKinds } from "../wire/door.fake.ts";
 import { type Doors, dial, openDoor } from "../wire/door.ts";
+import { longestLine } from "../wire/lines.ts";
 import { shortPath } from "../wire/socket-address.ts";
 import { RelayHub } from "./relay-hub.ts";
 
@@ -100,6 +101,28 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     expect(await relay.ask("tools/call", { name: "other" })).toMatchObject({ result: { isError: true } });
     relay.child.stdin.end();
     await once(relay.child, "exit");
+  });
+
+  test("a call and a result over the bound are errors by name, and the session goes on", async () => {
+    const { tools, server } = await offering(hubs(doors).open());
+    const relay = new Relay(server);
+    const text = "x".repeat(longestLine);
+    const tooLong = {
+      result: { isError: true, content: [{ text: expect.stringMatching(/16|15 million characters/) }] },
+    };
+    expect(await relay.ask("tools/call", { name: "step", arguments: { text } })).toMatchObject(tooLong);
+    const half = { text: text.slice(longestLine / 2) };
+    const first = relay.ask("tools/call", { name: "step", arguments: half });
+    expect(await relay.ask("tools/call", { name: "step", arguments: half })).toMatchObject(tooLong); // with the first one
+    await expect.poll(() => tools.fresh.length).toBe(1);
+    tools.give(tools.fresh, undefined);
+    tools.answer([{ callId: tools.given[0] ?? "", content: [{ type: "text", text }], isError: false }]);
+    expect(await first).toMatchObject(tooLong);
+    const next = relay.ask("tools/call", { name: "step", arguments: { n: 2 } });
+    await expect.poll(() => tools.fresh.length).toBe(1);
+    expect(tools.fresh).toMatchObject([{ arguments: { n: 2 } }]);
+    tools.answer([{ callId: tools.fresh[0]?.callId ?? "", content: [], isError: false }]);
+    expect(await next).toMatchObject({ result: { content: [] } });
   });
 
   test("a call that waits is announced again after a lost connection, and an answer that was lost with it is given again", async () => {

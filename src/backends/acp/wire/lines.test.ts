@@ -22,6 +22,15 @@ test("brackets in a string are no levels, and neither are those that follow one 
   expect(new JsonLines().feed(`${line}\n`)).toEqual([JSON.parse(line)]);
 });
 
+test("a line that is too long or too deep is left out where its start and its end are wanted, and the next one is read", () => {
+  const left: string[] = [];
+  const lines = new JsonLines((start, end) => left.push(`${start.slice(0, 9)} ${end.slice(-4)}`));
+  for (const part of ['{"a":1}\n{"first"', "x".repeat(longestLine), "y".repeat(longestLine), "last}\n"])
+    lines.feed(part);
+  expect(lines.feed(`{"deep":${"[".repeat(1_001)}0]}\n{"b":2}\n`)).toEqual([{ b: 2 }]);
+  expect(left).toEqual(['{"first"x ast}', '{"deep":[ [0]}']);
+});
+
 test("a line that is too long is refused", () => {
   expect(() => new JsonLines().feed("x".repeat(longestLine + 1))).toThrow("too long");
 });
