@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { checkLayers } from "./check.ts";
+import { checkBudgets, linesOf } from "./size.ts";
 
 const configuration = join(import.meta.dirname, "../../.dependency-cruiser.cjs");
 
@@ -32,4 +33,17 @@ test("each rule reports the file of the broken tree that breaks it", async () =>
   expect(found.rowsWithoutPart).toContain("src/log/sealing");
   expect(found.rowsWithoutPart).not.toContain("src/log/redis");
   expect(found.unseen).toEqual([]);
+});
+
+test("a floor with more lines than its budget, without one, or gone is reported", () => {
+  const root = join(import.meta.dirname, "broken");
+  const budgets = { "src/log": { lines: 1, target: 1 }, "src/gone": { lines: 1, target: 1 } };
+  const problems = checkBudgets(root, budgets);
+  expect(problems).toContainEqual(expect.stringMatching(/^src\/log has \d+ lines of code, and may have 1/));
+  expect(problems).toContain("src/gone has a budget of lines, but is gone");
+  expect(problems).toContain("src/turns has no budget of lines in scripts/layers/budgets.json");
+});
+
+test("blank lines and comments are no lines of code", () => {
+  expect(linesOf("/** a\n * b\n */\nconst x = 1; // c\n\n// d\n/* e */\nx;")).toBe(2);
 });

@@ -3,6 +3,8 @@ import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { cruise, type ICruiseOptions, type IReporterOutput } from "dependency-cruiser";
 import extractTSConfig from "dependency-cruiser/config-utl/extract-ts-config";
+import budgets from "./budgets.json" with { type: "json" };
+import { checkBudgets } from "./size.ts";
 
 interface Configuration {
   readonly knows: Readonly<Record<string, readonly string[]>>;
@@ -87,7 +89,10 @@ if (process.argv[1] === import.meta.filename) {
     console.error(`layers: ${folder} has no row in .dependency-cruiser.cjs`);
   for (const part of found.rowsWithoutPart)
     console.error(`layers: ${part} has a row in .dependency-cruiser.cjs, but is gone`);
-  const problems = Object.values(found).flat().length;
+  const overBudget = checkBudgets(root, budgets);
+  for (const problem of overBudget) console.error(`layers: ${problem}`);
+  const problems = [...Object.values(found), overBudget].flat().length;
   if (problems > 0) process.exitCode = 1;
-  else console.log("layers: every import of src/ and simulator/ points down");
+  else
+    console.log("layers: every import of src/ and simulator/ points down, and every floor keeps its budget of lines");
 }
