@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parse } from "acorn";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { bundleClient } from "./bundle.ts";
 import { loads } from "./imports.ts";
@@ -47,6 +48,18 @@ test("the text of a program takes one byte a character, and has no comments that
   const texts = readdirSync(programs).map((name) => readFileSync(join(programs, name), "utf8"));
   expect(texts.filter((text) => Buffer.byteLength(text) !== text.length)).toEqual([]); // UTF-8 takes more for any other character
   expect(texts.join("").match(/^\s*\/\*\*/gm) ?? []).toEqual([]);
+});
+
+test("the oldest Node of `engines` can read each program: no syntax is newer", () => {
+  const newer = readdirSync(programs).filter((name) => {
+    try {
+      parse(readFileSync(join(programs, name), "utf8"), { ecmaVersion: 2024, sourceType: "module" });
+      return false;
+    } catch {
+      return true;
+    }
+  });
+  expect(newer).toEqual([]);
 });
 
 test("what is started by its file name is there", () => {

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type OutputChunk, type OutputOptions, type PreRenderedChunk, type RolldownOptions, rolldown } from "rolldown";
 import { dts } from "rolldown-plugin-dts";
@@ -28,6 +29,9 @@ const { gateway, simulator, opencode } = programs;
 
 /** What can be imported, by the name of the file that holds its types. */
 export const publicEntries = { gateway, simulator, opencode, client: client.index, "client-node": client.node };
+
+/** Syntax that the oldest Node of `engines` lacks is rewritten. */
+const target = `node${oldestNode()}`;
 
 /** What is never bundled: Node itself, and the package that a user installs for a Redis server. */
 const external = [/^node:/, /^redis$/];
@@ -64,6 +68,12 @@ export async function bundleTypes(folder: string): Promise<void> {
   );
 }
 
+/** The oldest version that `engines` promises, such as `22.13`. */
+export function oldestNode(): string {
+  const { engines } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { engines: { node: string } };
+  return engines.node.replace(">=", "");
+}
+
 /** Code that several programs share is named after the folder that most of it comes from, not after its last module. */
 function nameOf({ name, isDynamicEntry, moduleIds }: PreRenderedChunk): string {
   if (isDynamicEntry || moduleIds.length < 3) return name;
@@ -80,6 +90,7 @@ async function write(options: RolldownOptions, folder: string, more: OutputOptio
     cwd: root,
     external,
     tsconfig: join(root, "tsconfig.json"),
+    transform: { target },
     checks: { pluginTimings: false, bundlerTimings: false },
     onLog(level, log, report) {
       // The plugin cannot read the CommonJS types of zod's languages; none of the types that are kept mentions them.

@@ -1,7 +1,10 @@
-import { open, stat } from "node:fs/promises";
+import { open, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type * as sqlite from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { loadSqlite } from "../../base/node/load-sqlite.ts";
+import { remove } from "../../base/node/move-file.ts";
+import { makeTemporaryFolder } from "../../base/node/user.ts";
 
 /** The result of reading `state.vscdb`. A key that the database lacks is absent from the map. */
 export type StateRead =
@@ -15,6 +18,7 @@ const maxValueBytes = 8 * 1024 * 1024;
 /** More rows than this of one beginning are not read. */
 const maxRowsOfBeginning = 16;
 const cannotOpen = 14; // SQLITE_CANTOPEN
+const rollbackMode = 1;
 const walMode = 2; // byte 18 of a database header: the file-format write version
 
 /**
@@ -35,10 +39,9 @@ export async function readStateOnce(
   if (form === "closed-wal") {
     const immutable = `${pathToFileURL(path).href}?mode=ro&immutable=1`;
     const values = attempt(() => query(new Database(immutable, { readOnly: true }), keys));
-    // Valid only if no program opened it meanwhile. Node before 22.15 cannot open URIs, so it uses the ordinary way.
-    const still = (await formOf(path)) === "closed-wal";
-    if (still && values.ok) return { kind: "read", values: values.value };
-    if (still && !values.ok && values.errcode !== cannotOpen) return failure(values);
+    const read = !values.ok && values.errcode === cannotOpen ? await queryCopy(path, keys) : values;
+    // Valid only if no program opened it meanwhile.
+    if ((await formOf(path)) === "closed-wal") return read.ok ? { kind: "read", values: read.value } : failure(read);
   }
   const values = attempt(() => query(new Database(path, { readOnly: true, timeout: busyTimeoutMs }), keys));
   return values.ok ? { kind: "read", values: values.value } : failure(values);
@@ -97,6 +100,23 @@ function query(database: sqlite.DatabaseSync, keys: readonly string[]): Readonly
     return values;
   } finally {
     database.close();
+  }
+}
+
+/**
+ * Node before 22.15 cannot open a database as immutable, and would leave `-wal` and `-shm` beside it. So it reads a copy, in a folder that
+ * only this user can open, without the mark of a WAL database; the copy is gone when this returns.
+ */
+async function queryCopy(path: string, keys: readonly string[]): Promise<Attempt<ReadonlyMap<string, string>>> {
+  const folder = makeTemporaryFolder("millrace-state-");
+  const copy = join(folder, "state.vscdb");
+  try {
+    const content = await readFile(path);
+    content.fill(rollbackMode, 18, 20);
+    await writeFile(copy, content, { mode: 0o600 });
+    return attempt(() => query(new (loadSqlite().DatabaseSync)(copy, { readOnly: true }), keys));
+  } finally {
+    await remove(folder, { recursive: true });
   }
 }
 

@@ -21,6 +21,8 @@ export function sweepHistory(db: DatabaseSync, nowMs: number): boolean {
     const { changes } = db.prepare(`${from} LIMIT ${atOnce})`).run(...values);
     return Number(changes) === atOnce;
   };
+  // each value once for each place: Node 22.13 to 22.18 bind a numbered parameter once
+  const thin = (before: number, stretch: number) => remove(thinned, before, before, stretch, stretch);
   return (
     remove("DELETE FROM usage_turns WHERE turn_id IN (SELECT turn_id FROM usage_turns WHERE ended_at_ms < ?", oldest) ||
     remove(
@@ -30,8 +32,8 @@ export function sweepHistory(db: DatabaseSync, nowMs: number): boolean {
       Math.floor(oldest / quarterMs),
     ) ||
     remove(`${ofReadings} read_at_ms < ?`, oldest) ||
-    remove(thinned, nowMs - 60 * dayMs, dayMs) ||
-    remove(thinned, nowMs - 7 * dayMs, hourMs)
+    thin(nowMs - 60 * dayMs, dayMs) ||
+    thin(nowMs - 7 * dayMs, hourMs)
   );
 }
 
@@ -39,6 +41,6 @@ const ofReadings =
   "DELETE FROM usage_snapshots WHERE (ide, read_at_ms) IN (SELECT ide, read_at_ms FROM usage_snapshots AS s WHERE";
 
 /** Readings before a time that a later one of the same IDE follows in the same stretch. The table's key finds the later one in one step. */
-const thinned = `${ofReadings} read_at_ms < ?1 AND EXISTS (
+const thinned = `${ofReadings} read_at_ms < ? AND EXISTS (
   SELECT 1 FROM usage_snapshots AS later WHERE later.ide = s.ide AND later.read_at_ms > s.read_at_ms
-  AND later.read_at_ms < min(?1, (s.read_at_ms / CAST(?2 AS INTEGER) + 1) * CAST(?2 AS INTEGER)))`;
+  AND later.read_at_ms < min(?, (s.read_at_ms / CAST(? AS INTEGER) + 1) * CAST(? AS INTEGER)))`;

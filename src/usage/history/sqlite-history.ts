@@ -149,7 +149,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
       ),
     explained: (ide: IdeVariant, fromMs: number, toMs: number): ExplainedCost =>
       guarded(() => {
-        const row = statements.explained.get(fromMs, toMs, ide);
+        const row = statements.explained.get(fromMs, toMs, ide, ide);
         return {
           turns: Number(row?.["turns"] ?? 0),
           creditsHundredths: Number(row?.["credits"] ?? 0),
@@ -219,7 +219,7 @@ function prepare(db: DatabaseSync) {
     ),
     explained: db.prepare(
       `SELECT count(*) AS turns, sum(credits_hundredths) AS credits, count(*) - count(credits_hundredths) AS unknown
-       FROM usage_turns WHERE ended_at_ms > ?1 AND ended_at_ms <= ?2 AND (ide = ?3 OR (ide IS NULL AND ?3 <> 'antigravity'))`,
+       FROM usage_turns WHERE ended_at_ms > ? AND ended_at_ms <= ? AND (ide = ? OR (ide IS NULL AND ? <> 'antigravity'))`,
     ),
     setAfter: db.prepare(
       `UPDATE usage_turns SET plan_after = ? WHERE plan_window IS NOT NULL AND plan_after IS NULL AND ide = ?
