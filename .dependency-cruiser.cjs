@@ -234,6 +234,15 @@ module.exports = {
       "databases are opened in the folders that own a store",
     ),
     rule(
+      "few-may-dial",
+      {
+        path: "^src/",
+        pathNot: `^src/(gateway|language-server|backends/acp|client/node|base/node)/|^src/cli/doctor/check-own\\.ts|${tests}`,
+      },
+      { path: "^(node:)?(net|tls|dgram|dns|http|https|http2|undici)(/|$)|node_modules/ws/" },
+      "a connection is opened only where an IDE, an agent or a gateway of this machine is called",
+    ),
+    rule(
       "ships-no-dev-dependency",
       { path: shipped, pathNot: tests },
       {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 /** `npm run generate [-- NAME …]`: writes what is made from other files of the repository. Without a name: the pages. */
 const makers: Readonly<Record<string, readonly string[]>> = {
   pages: ["scripts/docs.ts"],
+  api: ["scripts/api-report.ts"],
   proto: ["scripts/proto.ts"],
   site: ["scripts/site.ts"],
   pictures: ["scripts/pictures.ts"],

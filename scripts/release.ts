@@ -30,9 +30,9 @@ export function releaseFields(
   };
 }
 
-/* Run by the release workflow alone: writes them into package.json before it is packed. */
+/* `release.ts FOLDER`, run by the release workflow alone: writes them into the package.json of a built package. */
 if (process.argv[1] === import.meta.filename) {
-  const file = join(import.meta.dirname, "../package.json");
+  const file = join(process.argv[2] ?? "", "package.json");
   const read = (path: string) => JSON.parse(readFileSync(path, "utf8")) as Release & { readonly version: string }; // our own files
   const manifest = read(file);
   const fields = releaseFields(read(join(import.meta.dirname, "../release.json")), manifest.version, process.env);

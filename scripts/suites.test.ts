@@ -28,11 +28,20 @@ test("each file that is called slow exists", () => {
 test("a suite takes its own arguments", () => {
   expect(commandFor(["faults", "--bail", "1"])).toEqual(["vitest", "run", "--project", "faults", "--bail", "1"]);
   expect(commandFor(["search", "soak", "--short"])).toEqual(["test/soak/run.ts", "--short"]);
+  expect(commandFor(["unit,search"]).slice(2)).toEqual([
+    "--project",
+    "unit",
+    "--project",
+    "slow",
+    "--project",
+    "search",
+  ]);
+  expect(commandFor(["axis", "oldest"])).toEqual(["scripts/axis.ts", "oldest"]);
 });
 
 test("an unknown suite or name is answered with those that there are", () => {
-  expect(commandFor(["crash"])).toContain("all, slow, unit, e2e, faults, search, programs");
-  expect(commandFor(["search"])).toContain("crash");
+  expect(commandFor(["crash"])).toContain("all, slow, unit, e2e, faults, browser, search, axis, programs");
+  expect(commandFor(["programs"])).toContain("clients");
 });
 
 test("each run is a file that exists", () => {

@@ -20,6 +20,8 @@ const stated: Readonly<Record<string, readonly string[]>> = {
   unit: ["unit", "slow"],
   e2e: ["e2e"],
   faults: ["faults"],
+  browser: ["browser"],
+  search: ["search"],
 };
 
 /** `search NAME`: everything generated, which looks for a case that breaks a promise. */
@@ -62,11 +64,14 @@ export function commandFor(given: readonly string[]): readonly string[] | string
     const found = projectsOf(given);
     return found.length === 0 ? `No test file has ${suite} in its path.` : vitest(found, given);
   }
-  const projects = stated[suite];
-  if (projects !== undefined) return vitest(projects, rest);
+  if (suite === "axis") return ["scripts/axis.ts", ...rest];
+  const asked = suite.split(",");
+  const isGroup = suite in groups && rest.length > 0; // `search` alone is the project of that name
+  if (!isGroup && asked.every((name) => name in stated))
+    return vitest([...new Set(asked.flatMap((name) => stated[name] ?? []))], rest);
   const group = groups[suite];
   if (group === undefined)
-    return `There is no suite ${suite}. The suites are: ${[...Object.keys(stated), ...Object.keys(groups)].join(", ")}.`;
+    return `There is no suite ${suite}. The suites are: ${[...new Set([...Object.keys(stated), "axis", ...Object.keys(groups)])].join(", ")}.`;
   const [name = "", ...options] = rest;
   const command = group[name];
   if (command === undefined) return `Say which: npm test -- ${suite} ${Object.keys(group).join(" | ")}`;

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
@@ -49,8 +49,8 @@ describe.each(readdirSync(folder))("%s", (file) => {
   });
 
   test("may write only where a step needs it, and keeps no credentials in the checkout", () => {
-    for (const [name, { permissions }] of Object.entries(jobs))
-      expect(permissions === undefined || name === "publish").toBe(true);
+    for (const [name, { permissions = {} }] of Object.entries(jobs))
+      expect(name === "publish" || !Object.values(permissions).includes("write")).toBe(true);
     const checkouts = steps.filter(({ uses }) => uses?.startsWith("actions/checkout@") === true);
     for (const { with: given } of checkouts) expect(given?.["persist-credentials"]).toBe(false);
   });
@@ -64,11 +64,21 @@ test("the systems and runtimes that the package is for are all tried", () => {
   });
 });
 
-test("a step of .ci/run that may be left out names paths that exist", () => {
-  const script = readFileSync(join(root, ".ci/run"), "utf8");
-  const product = /^product=\(([^)]*)\)$/m.exec(script)?.[1] ?? "";
-  const steps = [...script.matchAll(/^ *since \S+ "[^"]+" (.*?) -- /gm)];
-  expect(steps.length).toBeGreaterThan(5);
-  const named = steps.flatMap(([, paths = ""]) => paths.replace('"${product[@]}"', product).split(" "));
-  expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+test("CI on GitHub runs each step of .ci/run, and each part of .ci/nightly, once", () => {
+  const { jobs } = workflow.parse(parse(readFileSync(join(folder, "ci.yml"), "utf8")));
+  for (const [name, key, script] of [
+    ["linux", "steps", ".ci/run"],
+    ["nightly", "parts", ".ci/nightly"],
+  ] as const) {
+    const named = (jobs[name]?.strategy?.matrix[key] ?? []).flatMap((words) => String(words).split(" "));
+    const steps = [...readFileSync(join(root, script), "utf8").matchAll(/^step (\S+) /gm)].map(([, step]) => step);
+    expect(steps.length).toBeGreaterThan(5);
+    expect(named.toSorted()).toEqual(steps.toSorted());
+  }
+});
+
+test("a release takes what CI built: it installs nothing, and names no registry", () => {
+  const text = readFileSync(join(folder, "release.yml"), "utf8");
+  expect(text).not.toMatch(/npm (ci|install|run)|registry\.|registry-url/);
+  expect(text).toMatch(/gh run list .*--branch main .*--commit "\$GITHUB_SHA" --status success/);
 });

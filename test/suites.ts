@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, "..");
 /** Unit tests that took more than two seconds each on a quiet machine: real processes, whole conformance suites. `npm test` leaves them to `npm test -- all`. */
 const slow: readonly string[] = [
   "scripts/bundle/bundle.test.ts",
-  "scripts/public-api.test.ts",
+  "scripts/api-report.test.ts",
   "simulator/devin.test.ts",
   "simulator/faults.test.ts",
   "simulator/rules.test.ts",

@@ -20,6 +20,7 @@ test("each rule reports the file of the broken tree that breaks it", async () =>
     "neutral-files-know-no-node: src/base/knows-node.ts -> src/base/node/file.ts",
     "plugin-loads-no-sqlite: src/opencode/plugin.ts -> node:sqlite",
     "one-owner-per-library: src/opencode/lazy.ts -> node:sqlite",
+    "few-may-dial: src/turns/dials.ts -> net",
     "no-cycles: src/turns/x.ts -> src/turns/y.ts",
     "resolves: src/turns/unresolved.ts -> ./nowhere.ts",
     "nothing-knows-tests: src/turns/uses-fake.ts -> src/turns/thing.fake.ts",

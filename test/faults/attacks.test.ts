@@ -2,6 +2,7 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { requestBytes, sendRaw, untilClosed } from "../attacks/raw-socket.ts";
 import { type Target, targets } from "../attacks/route-rows.ts";
+import { rowsOf } from "../support/tables.ts";
 import { sharedWorld } from "../support/world.ts";
 
 const world = sharedWorld(["--retention", "1m"]);
@@ -63,7 +64,7 @@ const headerAttacks: readonly [name: string, headers: Headers, status: (target: 
   ["with a bare line feed in a header", { "x-split": "a\nx-injected: b" }, () => 400],
 ];
 
-describe.each(targets())("$name", (target) => {
+describe.each(rowsOf(targets()))("$name", (target) => {
   const { route } = target;
 
   it("answers its owner", async () => {
@@ -153,7 +154,7 @@ describe.each(targets())("$name", (target) => {
 /** 32 MB of blanks. */
 const bomb = gzipSync(Buffer.alloc(32 * 1024 * 1024, " "));
 
-describe.each(targets().filter(({ route }) => route.body !== undefined))("$name, with a body", (target) => {
+describe.each(rowsOf(targets().filter(({ route }) => route.body !== undefined)))("$name, with a body", (target) => {
   const { route } = target;
 
   it.each([
@@ -179,7 +180,7 @@ describe.each(targets().filter(({ route }) => route.body !== undefined))("$name,
   });
 });
 
-describe.each(targets().filter(({ route }) => route.body === undefined))("$name, without a body", (target) => {
+describe.each(rowsOf(targets().filter(({ route }) => route.body === undefined)))("$name, without a body", (target) => {
   it("does not wait for a body that it has no use for", async () => {
     const answer = await ask(target, { "content-length": String(65 * 1024 * 1024) }, target.target, "{");
     expect(answer.status).toBe(target.status);

@@ -12,6 +12,7 @@ import {
 } from "../../src/proto/aiserver/v1/chat_pb.ts";
 import { type DoorAnswer, messageDoors, rpcDoors } from "../attacks/rpc-doors.ts";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
+import { rowsOf } from "../support/tables.ts";
 import { ask, patience, sharedWorld } from "../support/world.ts";
 
 const world = sharedWorld(["--retention", "1m"]);
@@ -64,7 +65,7 @@ const bodies: readonly (readonly [what: string, body: () => string, status: numb
   ["no JSON", () => "{", 400, /./],
 ];
 
-it.each(bodies)("every door refuses a body by the same limits: %s", async (_, bodyOf, status, says) => {
+it.each(rowsOf(bodies))("every door refuses a body by the same limits: %s", async (_, bodyOf, status, says) => {
   const { served } = world();
   const body = bodyOf();
   for (const [door, send] of doors) {
@@ -91,7 +92,7 @@ const requestOf = (chat: MessageInitShape<typeof StreamUnifiedChatRequestSchema>
 };
 const packedTools = (count: number) => requestOf({ supportedTools: Array.from({ length: count }, () => 1) });
 
-it.each(messages)(
+it.each(rowsOf(messages))(
   "every door of the stream protocol refuses a message by the same limits: %s",
   async (_, messageOf, status, says) => {
     const { served } = world();

@@ -6,6 +6,7 @@ import { askOf, expectedPrompts, promptsOf } from "../matrix/repeats.ts";
 import { type BackendName, backends, standInFor } from "../matrix/stand-in.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
 import { mayMount, type SmallDisk, smallDisk } from "../support/small-disk.ts";
+import { rowsOf } from "../support/tables.ts";
 import { gateway } from "../support/world.ts";
 
 const faults: Readonly<Record<string, (disk: SmallDisk, folder: string) => void>> = {
@@ -21,7 +22,7 @@ const faults: Readonly<Record<string, (disk: SmallDisk, folder: string) => void>
 
 /** Mounting needs a right that not every user has: a reason to skip. */
 describe.skipIf(!mayMount).each(backends)("over %s", (backend: BackendName) => {
-  test.for(Object.entries(faults))(
+  test.for(rowsOf(Object.entries(faults)))(
     "%s at the start costs one more prompt at most, in each API, and none under a key that the log still has",
     async ([fault, damage]) => {
       const disk = smallDisk(32);

@@ -3,6 +3,7 @@ import { cells } from "../matrix/apis.ts";
 import { askOf, expectFailures, expectFinal, expectPrompts, repeatedly } from "../matrix/repeats.ts";
 import { type BackendName, backends, standInFor } from "../matrix/stand-in.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
+import { rowsOf } from "../support/tables.ts";
 import { gateway, patience } from "../support/world.ts";
 
 /** What goes wrong, by a directive in the prompt. */
@@ -111,7 +112,7 @@ test("a client that repeats every error in a stream reads the reason at its firs
 });
 
 describe.each(backends)("over %s", (backend: BackendName) => {
-  test.each(faults)(
+  test.each(rowsOf(faults))(
     "$name costs one more prompt at most, none under a key, and the client reads why",
     async (fault) => {
       const { directive, words, refuses } = fault;

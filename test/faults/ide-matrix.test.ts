@@ -4,6 +4,7 @@ import { type Cell, cells } from "../matrix/apis.ts";
 import { type Asked, askOf, expectFailures, expectPrompts, repeatedly } from "../matrix/repeats.ts";
 import { type BackendName, backends, type StandIn, standInFor } from "../matrix/stand-in.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
+import { rowsOf } from "../support/tables.ts";
 import { gateway } from "../support/world.ts";
 
 const turn = { rate: "instant", firstMs: 10, inputMs: 5, thinking: 0 } as const;
@@ -43,7 +44,7 @@ async function untilAnswered(served: GatewayProcess, { model }: StandIn): Promis
 
 const middle = "[[sim: size=400]]";
 
-describe.each(backends)("over %s", (backend: BackendName) => {
+describe.each(rowsOf(backends))("over %s", (backend: BackendName) => {
   test("without what answers every client reads soon what is missing, and a gateway that finds it again sends once", async () => {
     const { standIn, served } = await open(backend);
     await untilAnswered(served, standIn);

@@ -9,6 +9,7 @@ import { processRuns } from "../../src/base/node/process-exists.ts";
 import { readGatewayFile } from "../../src/cli/gateway-process/gateway-file.ts";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
+import { rowsOf } from "../support/tables.ts";
 import { hasTerminals, onTerminal } from "../support/terminal.ts";
 import { gateway, patience, patienceMs, simulator } from "../support/world.ts";
 
@@ -132,7 +133,7 @@ describe.runIf(process.platform !== "win32").each([
   { name: "Cascade", profile: undefined, model: "claude-sonnet-4.6" },
   { name: "ACP", profile: "devin-3", model: "swe-2:high" },
 ] as const)("over $name, in the middle of an answer", ({ profile, model }) => {
-  test.each(Object.keys(events))("%s", { timeout: 2 * patienceMs }, async (event) => {
+  test.each(rowsOf(Object.keys(events)))("%s", { timeout: 2 * patienceMs }, async (event) => {
     const home = temporaryHome();
     const ide = await simulator({ home, turn: { ...answer, holdAfter: 700 }, ...(profile && { profile }) });
     const readAt = new Set<string>();

@@ -7,6 +7,7 @@ import type { Simulator } from "../../simulator/index.ts";
 import { lookAtHosts } from "../../src/backends/acp/host/hosts.ts";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
+import { rowsOf } from "../support/tables.ts";
 import { agentLoop, bash } from "../support/tool-loop.ts";
 import { gateway, patience, patienceMs, simulator } from "../support/world.ts";
 
@@ -117,7 +118,7 @@ async function loop(machine: Machine, { befall, endsGateway }: OrderlyEvent, isK
   }
 }
 
-describe.runIf(process.platform !== "win32").each(Object.entries(events))("%s", (_, event) => {
+describe.runIf(process.platform !== "win32").each(rowsOf(Object.entries(events)))("%s", (_, event) => {
   test.each([
     ["with keys", true],
     ["without keys", false],

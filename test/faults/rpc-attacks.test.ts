@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { requestBytes, sendRaw } from "../attacks/raw-socket.ts";
 import { type RpcTarget, rpcTargets } from "../attacks/rpc-rows.ts";
+import { rowsOf } from "../support/tables.ts";
 import { sharedWorld } from "../support/world.ts";
 
 const world = sharedWorld(["--retention", "1m"]);
@@ -36,7 +37,7 @@ const refusals: readonly [name: string, headers: Headers, says: RegExp][] = [
   ["with another content type", { "content-type": "text/plain" }, /^HTTP\/1\.1 4\d\d |"code":"/],
 ];
 
-describe.each(rpcTargets())("$name", (target) => {
+describe.each(rowsOf(rpcTargets()))("$name", (target) => {
   it.each(refusals)("asked %s is refused", async (_, headers, says) => {
     const { text } = await ask(target, headers);
     expect(text).toMatch(says);

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../../base/clock.ts";
 import { fakeGateway, fakeKey } from "../../gateway/gateway.fake.ts";
@@ -61,7 +62,7 @@ describe("millrace dashboard", () => {
       await expect.poll(() => existsSync(seen)).toBe(true);
       const argv = readFileSync(seen, "utf8");
       const file = join(home, ".millrace", "dashboard.html");
-      expect(argv).toContain(`file://${file}`);
+      expect(argv).toContain(pathToFileURL(file).href);
       expect(argv).not.toContain("sign-in");
       const [, link = ""] = /content="0;url=([^"]*)"/.exec(readFileSync(file, "utf8")) ?? [];
       expect(io.written.stdout()).toContain(link);

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { hasFileModes, modeOf } from "../../../test/support/file-mode.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
+import { keepToYourself } from "../../base/node/file-access.ts";
 import { followKeyFile, keepKeyFile, readKey, readOrMakeKey, replaceKey } from "./key-file.ts";
 
 const folder = () => join(mkdtempSync(join(tmpdir(), "millrace-key-")), "state");
@@ -42,7 +43,7 @@ test.runIf(hasFileModes)("a key in a folder that others may write to is refused 
   readOrMakeKey(file);
   chmodSync(dirname(file), 0o777);
   expect(() => readKey(file)).toThrow(/others may replace it.*mode 777/);
-  expect(() => readKey(file)).toThrow(expect.objectContaining({ hint: `Run \`chmod go-w ${dirname(file)}\`.` }));
+  expect(() => readKey(file)).toThrow(expect.objectContaining({ hint: keepToYourself(dirname(file), "go-w") }));
   chmodSync(dirname(file), 0o1777);
   expect(readKey(file)).toBeDefined();
 });

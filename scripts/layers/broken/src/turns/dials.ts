@@ -1,0 +1,3 @@
+import { connect } from "node:net";
+
+connect(1);
