@@ -1,11 +1,21 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import axis from "./axis.json" with { type: "json" };
 
 /*
- * `npm test -- axis [RUN | --each]`: `npm test` at the corners of what Millrace promises, as `axis.json` names them: another Node, user, namespace of
+ * `npm test -- axis [RUN | --each] [PATH]`: `npm test` at the corners of what Millrace promises, as `axis.json` names them: another Node, user, namespace of
  * processes, folder and language. What a machine does not allow is said, and the run goes on without it.
  */
 interface Corner {
@@ -20,20 +30,25 @@ interface Corner {
 const root = join(import.meta.dirname, "..");
 const runs: Readonly<Record<string, Corner>> = axis.runs;
 const nobody = 65_534;
+const given = process.argv.slice(2);
+/** Test files to run at each corner, in place of those of `npm test`. */
+const paths = given.filter((word) => /[./]/.test(word));
+const asked = given.filter((word) => !paths.includes(word) && word !== "--each");
 
 function runAt(name: string, corner: Corner): boolean {
   const place = mkdtempSync(join(tmpdir(), "ma-")); // short: sockets stand below it
   chmodSync(place, 0o755);
+  chmodSync(tmpdir(), 0o711); // the run's own folder
   try {
     const asNobody = corner.user === "nobody" && allowed(asNobodyRuns, "another user");
     const folder = cloneInto(join(place, corner.folder ?? "clone"), asNobody);
-    const home = ownFolder(join(place, "h"), asNobody);
+    const home = ownFolder(join(place, corner.folder === undefined ? "h" : "ü h"), asNobody);
     const under = [
       ...(corner.container === "pid" && allowed(inOwnProcesses, "a namespace of processes") ? inOwnProcesses : []),
       ...(asNobody ? asNobodyRuns : []),
     ];
-    const node = runtime(corner.node);
-    const command = [...under, node, "scripts/run.mjs", "scripts/test.ts"];
+    const node = nodeIn(place, runtime(corner.node));
+    const command = [...under, node, "scripts/run.mjs", "scripts/test.ts", ...paths];
     const language = corner.locale === undefined ? {} : { LANG: corner.locale, LC_ALL: corner.locale };
     console.log(
       `axis ${name}: ${Object.entries({ ...corner, node })
@@ -77,6 +92,17 @@ function runtime(path: string | undefined): string {
   return process.execPath;
 }
 
+/** The binary where every user reaches it; a clone may stand in a home that is closed to others. */
+function nodeIn(place: string, file: string): string {
+  const node = join(place, "node");
+  try {
+    linkSync(file, node);
+  } catch {
+    copyFileSync(file, node); // another file system
+  }
+  return node;
+}
+
 /** A copy of the working tree that another user can read and write. Libraries are linked, file by file. */
 function cloneInto(folder: string, isOthers: boolean): string {
   const listed = spawnSync("git", ["ls-files", "-z", "-co", "--exclude-standard"], { cwd: root, encoding: "utf8" });
@@ -109,11 +135,10 @@ function ownFolder(path: string, isOthers: boolean): string {
   return path;
 }
 
-const asked = process.argv.slice(2).filter((word) => word !== "--each");
 const alone = Object.values(runs).flatMap((corner) =>
   Object.entries(corner).map(([key, value]) => [key, { [key]: value }] as const),
 );
-const failed = (process.argv.includes("--each") ? alone : Object.entries(runs))
+const failed = (given.includes("--each") ? alone : Object.entries(runs))
   .filter(([name]) => asked.length === 0 || asked.includes(name))
   .filter(([name, corner]) => !runAt(name, corner))
   .map(([name]) => name);

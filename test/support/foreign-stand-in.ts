@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { testBundle } from "../../scripts/bundle/test-bundle.ts";
-import { startSimulator } from "../../simulator/index.ts";
 import useTestBundle from "./bundle.ts";
 import { bundleFolder } from "./gateway-process.ts";
 
@@ -28,6 +27,7 @@ const sides = [
 export default async function setup(): Promise<() => Promise<void>> {
   useTestBundle();
   await testBundle(bundleFolder());
+  const { startSimulator } = await import("../../simulator/index.ts"); // it reads where the bundle is
   const ide = await startSimulator({ unmarked: true });
   const others = await Promise.all(sides.map(startOnSide));
   return async () => {

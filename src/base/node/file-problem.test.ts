@@ -1,4 +1,7 @@
-import { expect, test } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
 import { MillraceError } from "../errors.ts";
 import { fileProblem, withFileReason } from "./file-problem.ts";
 
@@ -11,8 +14,6 @@ test.each([
   ["EDQUOT", "write", undefined, "A file of Millrace cannot be written: your disk quota is used up."],
   ["EDQUOT", "mkdir", "/a", "/a cannot be written: your disk quota is used up."],
   ["EROFS", "rename", "/a", "/a cannot be written: the disk is read-only."],
-  ["EACCES", "open", "/a", "/a cannot be written: you may not write there."],
-  ["EACCES", "scandir", "/a", "/a cannot be read: you may not read there."],
   ["EMFILE", "open", "/a", "/a cannot be written: this process has too many files open."],
   ["ENFILE", "open", "/a", "/a cannot be written: this machine has too many files open."],
   ["ENOENT", "mkdir", "/a", "/a cannot be written: the disk may be read-only."],
@@ -24,6 +25,16 @@ test.each([
   ["EIO", "fsync", undefined, "A file of Millrace cannot be written: the disk reports an error."],
 ])("%s of %s on %s is told as it is", (code, syscall, path, message) => {
   expect(fileProblem(failure(code, syscall, path))).toMatchObject({ code: "degraded", message });
+});
+
+test.each([
+  ["open", "cannot be written: you may not write there."],
+  ["scandir", "cannot be read: you may not read there."],
+])("EACCES of %s, where no folder above explains it, is told as it is", (syscall, message) => {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-problem-")); // whose user runs this test
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, "a");
+  expect(fileProblem(failure("EACCES", syscall, path))?.message).toBe(`${path} ${message}`);
 });
 
 test.each([
