@@ -13,9 +13,9 @@ export function apiReport(root: string, entries: Readonly<Record<string, string>
   const program = ts.createProgram({ rootNames: Object.values(entries).map((entry) => join(root, entry)), options });
   const checker = program.getTypeChecker();
   const told = (type: ts.Type) => checker.typeToString(type, undefined, ts.TypeFormatFlags.NoTruncation);
-  return `${Object.entries(entries)
+  return Object.entries(entries)
     .flatMap(([name, entry]) => [`# ${name}`, ...linesOf(entry), ""])
-    .join("\n")}`;
+    .join("\n");
 
   function linesOf(entry: string): readonly string[] {
     const file = program.getSourceFile(join(root, entry));
