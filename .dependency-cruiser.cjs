@@ -83,7 +83,8 @@ const order = {
     "names.ts": ["shown-schema.ts", "arguments"],
     "grammar.ts": ["names.ts"],
     arguments: ["names.ts"],
-    forms: ["names.ts", "grammar.ts", "arguments"],
+    "answer-plan.ts": ["names.ts", "grammar.ts"],
+    forms: ["names.ts", "answer-plan.ts", "arguments"],
   },
   "src/backends": {
     ".": [],

@@ -1,7 +1,6 @@
 import type { ResponseFormat, ToolChoice, TurnRequest } from "../../log/request.ts";
-import { markOf, textsOf } from "./grammar.ts";
-import { mapToolNames, type ToolNames } from "./names.ts";
-import { isTaughtId } from "./told.ts";
+import { callTag, markOf } from "./grammar.ts";
+import { mapToolNames, type ShownTool, type ToolNames } from "./names.ts";
 
 /** How the answer to a request has to be read. Plain data, made once a turn. */
 export interface AnswerPlan {
@@ -13,12 +12,12 @@ export interface AnswerPlan {
   readonly parallel: boolean;
   readonly format: ResponseFormat;
   readonly seed: string;
+  /** The one tool that has to be called. */
+  readonly demanded: ShownTool | undefined;
   /** The mark of the turn's tags (`markOf`). */
   readonly mark: string;
-  /** The texts of users and tools: a call that the model only quotes from them is text. */
-  readonly quotable: readonly string[];
-  /** In this conversation the model has called as it was taught: it uses no other form. */
-  readonly isTaught: boolean;
+  /** The tag of a call, with its mark. */
+  readonly tag: string;
 }
 
 /**
@@ -28,17 +27,22 @@ export interface AnswerPlan {
 export function planAnswer(request: TurnRequest, seed: string): AnswerPlan | undefined {
   const calls = request.tools.length > 0 && request.toolChoice.type !== "none";
   if (!calls && request.responseFormat.type === "text") return undefined;
+  const { toolChoice } = request;
+  const names = mapToolNames(calls ? request.tools : []);
+  const mustCall = calls && (toolChoice.type === "required" || toolChoice.type === "named");
+  const [only, ...more] = names.tools.filter(
+    ({ tool }) => toolChoice.type !== "named" || tool.name === toolChoice.name,
+  );
+  const mark = markOf(request, seed);
   return {
-    names: mapToolNames(calls ? request.tools : []),
-    choice: calls ? request.toolChoice : { type: "none" },
-    mustCall: calls && (request.toolChoice.type === "required" || request.toolChoice.type === "named"),
+    names,
+    choice: calls ? toolChoice : { type: "none" },
+    mustCall,
     parallel: request.parallelToolCalls,
     format: request.responseFormat,
     seed,
-    mark: markOf(request, seed),
-    quotable: request.messages.filter(({ role }) => role === "user" || role === "tool").flatMap(textsOf),
-    isTaught: request.messages.some(
-      (message) => message.role === "assistant" && message.toolCalls.some(({ callId }) => isTaughtId(callId)),
-    ),
+    demanded: mustCall && more.length === 0 ? only : undefined,
+    mark,
+    tag: `${callTag}-${mark}`,
   };
 }

@@ -21,7 +21,6 @@ interface HeldCall {
   readonly tool: ShownTool;
   readonly text: string;
   readonly value: unknown;
-  readonly isTaught: boolean;
 }
 
 /**
@@ -88,7 +87,7 @@ export class Calls {
     const { asked, tool, raw: text = "", arguments: value } = call;
     const message = this.#refusal(call);
     if (call.isCut === true) {
-      if (tool !== undefined) this.#send({ tool, text, value, isTaught: call.isRepaired !== true }, false); // what is there goes out, never marked done
+      if (tool !== undefined) this.#send({ tool, text, value }, false); // what is there goes out, never marked done
     } else if (tool === undefined || message !== undefined) this.#fail({ asked, tool, message: message ?? "" });
     else this.#check(call, tool);
   }
@@ -108,15 +107,14 @@ export class Calls {
     if (problem.held !== undefined) this.#held++;
   }
 
-  #check({ asked, arguments: value, raw, isRepaired = false }: CallAttempt, tool: ShownTool): void {
+  #check({ asked, arguments: value, raw }: CallAttempt, tool: ShownTool): void {
     const checked = checkArguments(tool, value, raw);
-    const isTaught = !isRepaired;
     if (!checked.ok) {
       const text = asWritten(tool, value, raw);
-      const wrong = text === undefined ? {} : { wrong: { tool, text, value, isTaught } };
+      const wrong = text === undefined ? {} : { wrong: { tool, text, value } };
       return this.#fail({ asked, tool, message: checked.message, ...wrong });
     }
-    const call = { tool, text: checked.text, value, isTaught };
+    const call = { tool, text: checked.text, value };
     if (checked.misses !== undefined && this.#mayHold && !this.#told.isSpoken)
       return this.#fail({ asked, tool, message: checked.misses, held: call });
     if (this.#told.hadCall(tool.tool.name, value)) return; // the second prompt asked the model not to repeat it
@@ -125,10 +123,10 @@ export class Calls {
     this.#send(call, true);
   }
 
-  #send({ tool, text, value, isTaught }: HeldCall, done: boolean): void {
+  #send({ tool, text, value }: HeldCall, done: boolean): void {
     this.release();
     this.accepted++;
-    this.#told.call({ name: tool.tool.name, argumentsDelta: text, done, value, isTaught });
+    this.#told.call({ name: tool.tool.name, argumentsDelta: text, done, value });
   }
 }
 

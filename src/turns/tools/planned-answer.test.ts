@@ -39,7 +39,6 @@ describe("a backend whose answers are read by a plan", () => {
 
   it.each([
     ['<tool_call name="bash">\n{"command":"ls"}\n</tool_ca', ""],
-    ['Now.\n<tool_call name="bash">\n{"command":"ls"}\n</', "Now."],
     ['<function_call name="bash">{"command":"ls"}</function_cal', ""],
     ['<invoke name="bash"><parameter name="command">ls</parameter></invo', ""],
     ['<x:invoke name="bash"><x:parameter name="command">ls</x:parameter></x:inv', ""],

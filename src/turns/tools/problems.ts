@@ -1,7 +1,7 @@
 import { writeJson } from "../../base/json.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
 import type { CallProblem } from "./calls.ts";
-import { announcedCall } from "./forms/announced-call.ts";
+import { announcedCall, callAtEnd } from "./forms/announced-call.ts";
 import { writeCall } from "./grammar.ts";
 import type { ShownTool } from "./names.ts";
 
@@ -19,11 +19,12 @@ export const summaryProblem: Problem = {
 
 export const contradiction: Problem = { text: "the IDE's server changed a call that had already been sent" };
 
-export function missingCall({ choice, names }: AnswerPlan): Problem {
+export function missingCall(plan: AnswerPlan): Problem {
+  const { choice, names } = plan;
   const tools = choice.type === "named" ? names.shown(choice.name) : "a tool";
   return {
     text: "an answer without the call that it had to make",
-    again: `Your last answer calls no tool, but it has to call ${tools}. Write the call now, and nothing else.`,
+    again: `Your last answer calls no tool, but it has to call ${tools}. Write the call now, in exactly this form, and nothing else:\n\n${formOf(plan, plan.demanded)}`,
   };
 }
 
@@ -46,15 +47,18 @@ export function wrongJson(wrong: string): Problem {
   };
 }
 
-/** The question about an answer that promises a call, gives fitting arguments, and does not make the call. */
+/** The question about an answer that promises a call, or ends in one of another form, and does not make it. */
 export function askForAnnounced(plan: AnswerPlan, answer: string): string | undefined {
-  const tool = announcedCall(answer, plan.names);
-  return tool === undefined
-    ? undefined
-    : `Your last answer announces a call of ${tool.shownName} without making it, so nothing was run. Write the call now, in exactly this form, and nothing else:\n\n${formOf(plan, tool)}`;
+  const promised = announcedCall(answer, plan.names);
+  if (promised !== undefined)
+    return `Your last answer announces a call of ${promised.shownName} without making it, so nothing was run. Write the call now, in exactly this form, and nothing else:\n\n${formOf(plan, promised)}`;
+  const shown = callAtEnd(answer, plan.names);
+  if (shown === undefined) return undefined;
+  const what = shown.tool === undefined ? "a call" : `a call of ${shown.tool.shownName}`;
+  return `Your last answer ends in what looks like ${what}. It is text, and nothing was run. If you meant a call, write it now in exactly this form, and nothing else:\n\n${formOf(plan, shown.tool)}\n\nIf you only showed it, answer with the word none.`;
 }
 
-function formOf({ mark }: AnswerPlan, tool: ShownTool | undefined): string {
+function formOf(plan: AnswerPlan, tool: ShownTool | undefined): string {
   const body = tool?.tool.kind === "freeform" ? "its input" : "{ …arguments as JSON… }";
-  return writeCall(mark, tool?.shownName ?? "", body);
+  return writeCall(plan.mark, tool?.shownName ?? plan.names.tools[0]?.shownName ?? "", body);
 }

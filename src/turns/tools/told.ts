@@ -7,23 +7,11 @@ export interface ToldCall {
   readonly argumentsDelta: string;
   readonly done: boolean;
   readonly value: unknown;
-  /** Written as taught, with the turn's mark. */
-  readonly isTaught: boolean;
-}
-
-/** The id of a turn's call. It tells whether the call was written as taught, because clients send it back with the history. */
-function callIdOf(seed: string, place: number, isTaught: boolean): string {
-  return `call_${seed}_${place}${isTaught ? "" : "x"}`;
-}
-
-/** Whether `callIdOf` made this id for a call that was written as taught. */
-export function isTaughtId(callId: string): boolean {
-  return /^call_[0-9a-z]{26}_\d{1,4}$/i.test(callId);
 }
 
 /** What the ids of one answer's calls begin with; undefined for an id that Millrace did not give. */
 export function answerOfCall(callId: string): string | undefined {
-  const [, ofTurn, ofAgent] = /^call_(?:([0-9a-z]{26})_\d{1,4}x?|([0-9a-f]{16})[0-9a-f]{8})$/i.exec(callId) ?? [];
+  const [, ofTurn, ofAgent] = /^call_(?:([0-9a-z]{26})_\d{1,4}|([0-9a-f]{16})[0-9a-f]{8})$/i.exec(callId) ?? [];
   return ofTurn ?? ofAgent; // an agent's own: `acp/relay/relay-program.ts`
 }
 
@@ -90,12 +78,12 @@ export class Told {
   }
 
   call(call: ToldCall): void {
-    const { name, argumentsDelta, done, isTaught } = call;
+    const { name, argumentsDelta, done } = call;
     this.isSpoken = true;
     this.#now.push(call);
     if (this.#now.length <= this.calls.length) return;
     this.calls.push(call);
-    const callId = callIdOf(this.#seed, this.calls.length, isTaught);
+    const callId = `call_${this.#seed}_${this.calls.length}`;
     this.#out.push({ type: "tool_call", callId, name, argumentsDelta, done });
   }
 

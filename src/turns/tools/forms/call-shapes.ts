@@ -10,15 +10,8 @@ export interface CallAttempt {
   readonly raw?: string;
   /** Why it cannot be read. */
   readonly problem?: string;
-  /** The arguments were not written as taught. */
-  readonly isRepaired?: boolean;
   /** The answer was cut off in it; `raw` is as far as it came. */
   readonly isCut?: true;
-}
-
-/** A call that was not written as taught. */
-export function repairedCall(call: CallAttempt): CallAttempt {
-  return { ...call, isRepaired: true };
 }
 
 const words = (list: string) => list.split(" ");

@@ -4,13 +4,12 @@ import { onlyText, parsedJson } from "../arguments/json.ts";
 import type { ShownTool, ToolNames } from "../names.ts";
 import { type CallAttempt, callsFromJson, findTool, propertiesOf } from "./call-shapes.ts";
 import { parseLooseJson } from "./loose-json.ts";
-import { matchFrom, spaceEnd, strayEnd } from "./places.ts";
 
-/** All calls in text that names its tools itself (`{"name": …}`, `name(args)`, `name{…}`). Undefined when there are none. */
+/** All calls in text that names its tools itself (`{"name": …}`, `name{…}`). Undefined when there are none. */
 export function readCalls(body: string, names: ToolNames): readonly CallAttempt[] | undefined {
   const text = unfenced(body.trim());
   const values = jsonIn(text);
-  if (values === undefined) return namedCalls(text, names) ?? pythonCalls(text, names);
+  if (values === undefined) return namedCalls(text, names);
   const calls = values.map(({ value }) => callsFromJson(value, names));
   return calls.every((each) => each !== undefined) ? calls.flat() : undefined;
 }
@@ -22,13 +21,13 @@ export function callsOf(asked: string, body: string, names: ToolNames): readonly
   if (tool.tool.kind === "freeform") {
     const value = freeformText(body);
     const problem = value.trim() === "" ? { problem: "there is nothing between the tags" } : {};
-    return [{ asked, tool, arguments: value, isRepaired: value !== body, ...problem }];
+    return [{ asked, tool, arguments: value, ...problem }];
   }
   const whole = body.trim();
   const pieces = jsonIn(whole)?.map(({ text }) => text) ?? [whole];
   return pieces.map((raw): CallAttempt => {
     const value = readArguments(raw, tool, names);
-    const call = { asked, tool, arguments: value, raw, isRepaired: raw !== whole };
+    const call = { asked, tool, arguments: value, raw };
     return value === undefined
       ? { ...call, problem: `what stands between the tags is no JSON object: ${excerpt(raw)}` }
       : call;
@@ -64,19 +63,19 @@ export function wholeJson(text: string): unknown {
 }
 
 /** The objects and lists that are the whole text, with nothing but separators and stray closers after each. */
-function jsonIn(text: string): readonly { readonly value: unknown; readonly text: string }[] | undefined {
+export function jsonIn(text: string): readonly { readonly value: unknown; readonly text: string }[] | undefined {
   const values: { value: unknown; text: string }[] = [];
   for (let at = 0; at < text.length; ) {
     const read = /[[{]/.test(text.charAt(at)) ? parseLooseJson(text, at, true) : undefined;
     if (read === undefined) return undefined;
     values.push({ value: read.value, text: text.slice(at, read.end) });
-    at = strayEnd(text, read.end);
+    at = endOf(/[\s}\])`,;]*/y, text, read.end);
   }
   return values.length > 0 ? values : undefined;
 }
 
 /** The content of a fence, if the whole text is one; its closing line may be missing. */
-function unfenced(text: string): string {
+export function unfenced(text: string): string {
   const [head, marker = ""] = /^(`{3,}|~{3,})[^`\n]*\n/.exec(text) ?? [];
   if (head === undefined) return text;
   const inner = text.slice(head.length).trimEnd();
@@ -105,7 +104,8 @@ export function xmlArguments(text: string): Readonly<Record<string, unknown>> | 
   const pairs: [string, unknown][] = [];
   let key: string | undefined;
   for (let at = 0; at < text.length; ) {
-    const match = matchFrom(element, text, at);
+    element.lastIndex = at;
+    const match = element.exec(text);
     if (match === null) return undefined;
     const [whole, namespace = "", withName, name, withEquals, equals, plain = ""] = match;
     const tag = withName ?? withEquals ?? plain;
@@ -140,17 +140,12 @@ function namedCalls(text: string, names: ToolNames): readonly CallAttempt[] | un
   return callsOf(named[2] ?? named[3] ?? "", text.slice(named[0].length), names);
 }
 
-/** Python calls with keyword arguments, one a line, also inside `print(…)` or a list: Gemini's and Llama's way. */
-function pythonCalls(text: string, names: ToolNames): readonly CallAttempt[] | undefined {
-  const calls: CallAttempt[] = [];
-  let rest = text.startsWith("[") && text.endsWith("]") ? text.slice(1, -1).trim() : text;
-  while (rest !== "") {
-    const [head = "", printed, asked = ""] = /^(print\(\s*)?([A-Za-z_][\w.]*)(?=\()/.exec(rest) ?? [];
-    const tool = findTool(asked, names);
-    const given = tool === undefined ? undefined : parseLooseJson(rest, head.length);
-    if (given === undefined) return undefined;
-    calls.push({ asked, tool, arguments: given.value });
-    rest = rest.slice(given.end).replace(printed === undefined ? /^[\s,;]*/ : /^\s*\)?[\s,;]*/, "");
-  }
-  return calls.length > 0 ? calls : undefined;
+/** The place after the white space at `at`. */
+export function spaceEnd(text: string, at: number): number {
+  return endOf(/\s*/y, text, at);
+}
+
+function endOf(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  return at + (pattern.exec(text)?.[0].length ?? 0);
 }

@@ -7,26 +7,24 @@ const token = /^(?:<\|(?:tool_calls_section_begin|tool_calls?_begin|python_tag|c
 const tokenSoFar = /^(?:<(?:\|[a-z_]{0,30}\|?)?|\[(?:T[A-Z_]{0,9})?)$/;
 /** Where a model's own block of calls ends. */
 const blockEnd =
-  /<\|tool_calls_section_end\|>|<\|tool_calls_end\|>|<\|call\|>|<\|eo[mt]_id\|>|<\|\/tool_call\|>|\[\/TOOL_CALLS?\]/;
+  /(?:<\|tool_calls_section_end\|>|<\|tool_calls_end\|>|<\|call\|>|<\|eo[mt]_id\|>|<\|\/tool_call\|>|\[\/TOOL_CALLS?\])\s*$/;
 
 /** Full-width and block characters that some models use inside their tokens, as plain ones of the same length. */
 function plain(text: string): string {
   return text.replaceAll("｜", "|").replaceAll("▁", "_");
 }
 
-/** A block of calls in control tokens at the start of a text. `calls` is undefined where they cannot be read. "open": one may begin. */
-export function readTokens(written: string, names: ToolNames) {
-  if (!/^[<[]/.test(written)) return undefined;
-  const head = plain(written.slice(0, 40));
-  if (tokenSoFar.test(head)) return "open";
-  if (!token.test(head)) return undefined;
-  const text = plain(written);
-  const ended = blockEnd.exec(text);
-  const end = ended === null ? text.length : ended.index + ended[0].length;
-  return { end, calls: callsIn(text.slice(0, ended?.index), names) };
+/** Whether a text begins with a token of a call. */
+export function hasToken(text: string): "yes" | "no" | "unknown" {
+  const head = plain(text.slice(0, 40));
+  if (tokenSoFar.test(head)) return "unknown";
+  return token.test(head) ? "yes" : "no";
 }
 
-function callsIn(block: string, names: ToolNames): readonly CallAttempt[] | undefined {
+/** The calls of a text that is one block in control tokens. */
+export function tokenCalls(written: string, names: ToolNames): readonly CallAttempt[] | undefined {
+  if (hasToken(written) !== "yes") return undefined;
+  const block = plain(written).replace(blockEnd, "");
   if (block.startsWith("<|channel|>")) {
     const messages = block.matchAll(/to=([\w.:/-]+)[^]{0,200}?<\|message\|>([^]*?)(?=<\||$)/g);
     const calls = [...messages].flatMap(([, asked = "", body = ""]) => callsOf(asked, body, names));
@@ -36,6 +34,6 @@ function callsIn(block: string, names: ToolNames): readonly CallAttempt[] | unde
   const calls = pieces
     .filter((piece) => piece.trim() !== "")
     .map((piece) => piece.replace(/^\s*function<\|tool_sep\|>|<\|(?:tool_sep|tool_call_argument_begin)\|>/g, ""))
-    .map((piece) => readCalls(piece.replace(".call(", "("), names));
+    .map((piece) => readCalls(piece, names));
   return calls.length > 0 && calls.every((each) => each !== undefined) ? calls.flat() : undefined;
 }
