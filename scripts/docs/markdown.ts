@@ -1,5 +1,5 @@
 /** The anchor that GitHub gives a heading; the site gives it the same one. */
-export function anchorOf(heading: string): string {
+function anchorOf(heading: string): string {
   return heading
     .replaceAll(/[`*]|\[([^\]]*)\]\([^)]*\)/g, "$1")
     .toLowerCase()
