@@ -1,5 +1,9 @@
-/** The anchor that GitHub gives a heading; the site gives it the same one. */
-function anchorOf(heading: string): string {
+/**
+ * The anchor that GitHub gives a heading; the site gives it the same one.
+ *
+ * @public `site/.vitepress/config.ts` imports it.
+ */
+export function anchorOf(heading: string): string {
   return heading
     .replaceAll(/[`*]|\[([^\]]*)\]\([^)]*\)/g, "$1")
     .toLowerCase()
