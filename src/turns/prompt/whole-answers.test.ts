@@ -12,7 +12,7 @@ const result = (callId: string): Message => ({ role: "tool", callId, parts: [], 
 const question: Message = { role: "user", parts: [{ type: "text", text: "Look." }] };
 
 test.each([
-  ["of a turn", [`call_${turn}_1`, `call_${turn}_2x`, `call_${turn}_3`]],
+  ["of a turn", [`call_${turn}_1`, `call_${turn}_2`, `call_${turn}_3`]],
   ["of an agent", ["call_0123456789abcdef00000000", "call_0123456789abcdef00000001", "call_0123456789abcdef00000002"]],
 ])("calls %s that come back one by one are one answer", (_, [a = "", b = "", c = ""]) => {
   const split = [question, calls("Two.", a), result(a), calls("", b), result(b), calls("Two.", c), result(c)];
