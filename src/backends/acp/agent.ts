@@ -7,14 +7,14 @@ import type { BackendLifecycle } from "../lifecycle.ts";
 import { AgentHosts, type HostsOptions } from "./host/hosts.ts";
 import type { AcpAgentSpec } from "./known/agent-spec.ts";
 import { plainLaunch } from "./known/devin.ts";
-import { AgentStarter, type LeftProcess, untilSlow } from "./process/agent-starter.ts";
+import { AgentStarter, untilSlow } from "./process/agent-starter.ts";
 import { agentError } from "./process/errors.ts";
 import { agentFolder } from "./process/prepare-launch.ts";
 import { ProcessPool } from "./process/process-pool.ts";
 import { RelayHub } from "./relay/relay-hub.ts";
 import { type AgentParts, errorContext } from "./session/agent-parts.ts";
 import { AgentProcess } from "./session/agent-process.ts";
-import { KeptSessions } from "./session/kept-sessions.ts";
+import { MovedSessions } from "./session/moved-sessions.ts";
 import { NativeKnowledge, type ToolWay } from "./session/native-knowledge.ts";
 import { withEfforts } from "./session/session-options.ts";
 import { acpBackend } from "./turn/backend.ts";
@@ -100,26 +100,22 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
     clock,
     warmMs,
     restartMs,
-    start: async (launch, onChild, signal) => new AgentProcess(await starter.start(launch, onChild, signal), hub),
+    start: async (launch, onChild, signal) =>
+      new AgentProcess(await starter.start(launch, onChild, signal), { hub, clock }),
     async takeOver(signal) {
       const { left, isBusy } = await starter.takeOver(signal);
-      const adopted = left.map((each) => [each.key, adopt(each)] as const);
+      const adopted = left.map((each) => [each.key, AgentProcess.adopt(each, { hub, clock })] as const);
       swept ??= Promise.all([hosts?.sweep(), hub.sweep()]); // after the doors of these were made
       return { left: adopted, isBusy };
     },
   });
   let swept: Promise<unknown> | undefined;
-  const adopt = (left: LeftProcess) => {
-    const process = AgentProcess.adopt(left, hub);
-    void kept.adopt(process);
-    return process;
-  };
-  const kept = new KeptSessions(clock, starter.folder);
+  const moved = new MovedSessions(clock, starter.folder);
   let prompts = 0;
   const knowledge = new NativeKnowledge(starter.folder, options.tools ?? "auto");
   const { events } = options;
   const onPrompt = () => prompts++;
-  const parts: AgentParts = { spec, clock, pool, hosts, kept, silenceMs, lockedMs, onPrompt, knowledge, events };
+  const parts: AgentParts = { spec, clock, pool, hosts, moved, silenceMs, lockedMs, onPrompt, knowledge, events };
   const signs = {
     name: spec.name,
     heardMs: () => Math.max(pool.startingHeardMs, ...pool.processes.map(({ child }) => child.heardMs)),
@@ -153,16 +149,16 @@ async function statsOf(process: AgentProcess) {
  * option has one model, `default`.
  */
 export async function listModels(parts: AgentParts, signal: AbortSignal): Promise<readonly AcpModel[]> {
-  const { spec, pool, kept } = parts;
+  const { spec, pool } = parts;
   try {
     const lease = await pool.lease(plainLaunch(spec), signal);
     try {
-      const { id, options } = await lease.process.newSession(signal).catch((error: unknown) => {
+      const session = await lease.process.newSession(signal).catch((error: unknown) => {
         lease.process.isStale ||= agentError(error, errorContext(parts)).code === "not_signed_in"; // it never learns of a sign-in
         throw error;
       });
-      await bestEffort(kept.discard(lease.process, id));
-      return withEfforts(options) ?? [{ ...onlyModel, label: lease.process.abilities.name ?? spec.name }];
+      await bestEffort(session.end({ type: "expired" }));
+      return withEfforts(session.options) ?? [{ ...onlyModel, label: lease.process.abilities.name ?? spec.name }];
     } finally {
       lease.release();
     }

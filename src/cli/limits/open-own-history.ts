@@ -1,5 +1,5 @@
 import { workingFolder } from "../../backends/acp/known/agent-spec.ts";
-import { cascadeIdOf } from "../../backends/acp/session/open-session.ts";
+import { cascadeIdOf } from "../../backends/acp/session/kept-sessions.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";
 import { sessionsFile } from "../../ide/account/cli-credentials.ts";

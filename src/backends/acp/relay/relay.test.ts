@@ -6,7 +6,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { PlayedProcess } from "../session/session.fake.ts";
+import { Session } from "../session/session.ts";
 import { SessionTools } from "../session/session-tools.ts";
+import { given } from "../session/states.ts";
 import { doorKinds } from "../wire/door.fake.ts";
 import { type Doors, dial, openDoor } from "../wire/door.ts";
 import { longestLine } from "../wire/lines.ts";
@@ -31,11 +34,14 @@ function hubs(doors: Doors): { readonly open: () => RelayHub } {
 type RelayCommand = Awaited<ReturnType<RelayHub["open"]>>["server"];
 
 /** The tools of a session that is about to be opened, and its server. */
-async function offering(hub: RelayHub): Promise<{ readonly tools: SessionTools; readonly server: RelayCommand }> {
+async function offering(hub: RelayHub) {
   const { door, server } = await hub.open();
   const tools = new SessionTools(door);
   tools.offer([tool]);
-  return { tools, server };
+  const session = new PlayedProcess().open("s", tools);
+  session.take();
+  session.send([]);
+  return { tools, session, server: server satisfies RelayCommand };
 }
 
 /** The relay as an agent starts it. */
@@ -83,20 +89,20 @@ async function cuttable(target: string, doors: Doors): Promise<{ readonly path: 
 
 describe.each(doorKinds)("over $kind", ({ doors }) => {
   test("the relay lists the tools, passes a call on, and its answer back; it ends with its agent", async () => {
-    const { tools, server } = await offering(hubs(doors).open());
+    const { tools, session, server } = await offering(hubs(doors).open());
     const relay = new Relay(server);
     const asked = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } };
     expect(await relay.ask("initialize", asked)).toMatchObject({ result: { protocolVersion: "2025-11-25" } });
     expect(await relay.ask("tools/list")).toMatchObject({ result: { tools: [tool] } });
     await tools.listed;
     const called = relay.ask("tools/call", { name: "step", arguments: { n: 1 } });
-    await expect.poll(() => tools.fresh).toMatchObject([{ name: "step", arguments: { n: 1 } }]);
-    const { fresh } = tools;
-    tools.give(fresh, undefined);
-    expect([tools.fresh, tools.given]).toEqual([[], fresh.map(({ callId }) => callId)]);
+    await expect.poll(() => session.fresh).toMatchObject([{ name: "step", arguments: { n: 1 } }]);
+    const { fresh } = session;
+    session.give(fresh);
+    expect([session.fresh, given(session.state)]).toEqual([[], fresh.map(({ callId }) => callId)]);
     const content = [{ type: "text" as const, text: "done" }];
     const result = { callId: fresh[0]?.callId ?? "", content, isError: false };
-    tools.answer([result, result]);
+    session.answer([result, result]);
     expect(await called).toMatchObject({ result: { content, isError: false } });
     expect(await relay.ask("tools/call", { name: "other" })).toMatchObject({ result: { isError: true } });
     relay.child.stdin.end();
@@ -104,7 +110,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
   });
 
   test("a call and a result over the bound are errors by name, and the session goes on", async () => {
-    const { tools, server } = await offering(hubs(doors).open());
+    const { session, server } = await offering(hubs(doors).open());
     const relay = new Relay(server);
     const text = "x".repeat(longestLine);
     const tooLong = {
@@ -114,42 +120,44 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     const half = { text: text.slice(longestLine / 2) };
     const first = relay.ask("tools/call", { name: "step", arguments: half });
     expect(await relay.ask("tools/call", { name: "step", arguments: half })).toMatchObject(tooLong); // with the first one
-    await expect.poll(() => tools.fresh.length).toBe(1);
-    tools.give(tools.fresh, undefined);
-    tools.answer([{ callId: tools.given[0] ?? "", content: [{ type: "text", text }], isError: false }]);
+    await expect.poll(() => session.fresh.length).toBe(1);
+    session.give(session.fresh);
+    session.answer([{ callId: given(session.state)[0] ?? "", content: [{ type: "text", text }], isError: false }]);
     expect(await first).toMatchObject(tooLong);
     const next = relay.ask("tools/call", { name: "step", arguments: { n: 2 } });
-    await expect.poll(() => tools.fresh.length).toBe(1);
-    expect(tools.fresh).toMatchObject([{ arguments: { n: 2 } }]);
-    tools.answer([{ callId: tools.fresh[0]?.callId ?? "", content: [], isError: false }]);
+    await expect.poll(() => session.fresh.length).toBe(1);
+    expect(session.fresh).toMatchObject([{ arguments: { n: 2 } }]);
+    session.answer([{ callId: session.fresh[0]?.callId ?? "", content: [], isError: false }]);
     expect(await next).toMatchObject({ result: { content: [] } });
   });
 
   test("a call that waits is announced again after a lost connection, and an answer that was lost with it is given again", async () => {
-    const { tools, server } = await offering(hubs(doors).open());
+    const { session, server } = await offering(hubs(doors).open());
     const [address] = server.env;
     const between = await cuttable(address?.value ?? "", doors);
     const env = server.env.map((entry) => (entry === address ? { ...entry, value: between.path } : entry));
     const relay = new Relay({ ...server, env });
     const called = relay.ask("tools/call", { name: "step" });
-    await expect.poll(() => tools.fresh.length).toBe(1);
-    tools.give(tools.fresh, undefined);
+    await expect.poll(() => session.fresh.length).toBe(1);
+    session.give(session.fresh);
     between.cut();
-    tools.answer([{ callId: tools.given[0] ?? "", content: [], isError: false }]);
+    session.answer([{ callId: given(session.state)[0] ?? "", content: [], isError: false }]);
     expect(await called).toMatchObject({ result: { content: [] } });
-    expect(tools.fresh).toEqual([]);
+    expect(session.fresh).toEqual([]);
   });
 
   test("a call that waits when its gateway leaves goes to the next one, which listens behind the same file", async () => {
     const gateways = hubs(doors);
     const first = gateways.open();
-    const { tools, server } = await offering(first);
+    const { tools, session, server } = await offering(first);
     const relay = new Relay(server);
     const called = relay.ask("tools/call", { name: "step" });
-    await expect.poll(() => tools.fresh.length).toBe(1);
-    const kept = { ...tools.kept, offered: [tool] };
+    await expect.poll(() => session.fresh.length).toBe(1);
+    const kept = { ...session.note, tools: { ...tools.address, given: [], offered: [tool] } };
     first.close();
-    const next = new SessionTools(gateways.open().restore(kept), kept);
+    const parts = { tools: new SessionTools(gateways.open().restore(tools.address), [tool]), lost: undefined };
+    const next = Session.adopt(new PlayedProcess(), kept, parts);
+    next.step({ type: "resumed" });
     await expect.poll(() => next.fresh.length).toBe(1);
     next.answer([{ callId: next.fresh[0]?.callId ?? "", content: [], isError: false }]);
     expect(await called).toMatchObject({ result: { content: [] } });
@@ -190,7 +198,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
 
   test("the secret is in a file of its user, and not in what an agent may write into a command line", async () => {
     const { tools, server } = await offering(hubs(doors).open());
-    const { secret, socket } = tools.kept;
+    const { secret, socket } = tools.address;
     expect(JSON.stringify(server)).not.toContain(secret);
     const file = server.env.find(({ value }) => value !== socket)?.value ?? "";
     expect(readFileSync(file, "utf8")).toBe(secret);

@@ -11,10 +11,10 @@ import { hasNoTools } from "../known/own-settings.ts";
 import type { AgentErrorContext } from "../process/errors.ts";
 import type { ProcessPool } from "../process/process-pool.ts";
 import type { AgentProcess } from "./agent-process.ts";
-import type { KeptSessions } from "./kept-sessions.ts";
+import type { MovedSessions } from "./moved-sessions.ts";
 import type { NativeKnowledge } from "./native-knowledge.ts";
-import type { OpenSession } from "./open-session.ts";
 import { promptBlocks, rulesOf } from "./prompt-blocks.ts";
+import type { Session } from "./session.ts";
 
 /** The parts that all turns of one agent share. Times in ms. */
 export interface AgentParts {
@@ -22,7 +22,7 @@ export interface AgentParts {
   readonly clock: Clock;
   readonly pool: ProcessPool<AgentProcess>;
   readonly hosts: AgentHosts | undefined;
-  readonly kept: KeptSessions;
+  readonly moved: MovedSessions;
   readonly silenceMs: number;
   /** How long a session that another process holds is waited for. */
   readonly lockedMs: number;
@@ -54,19 +54,20 @@ export function errorContext({ spec, clock }: AgentParts): AgentErrorContext {
   };
 }
 
+/** What is known of an agent's tools is known of this. */
+export function versionOf({ spec }: AgentParts, { abilities }: AgentProcess): string {
+  return `${abilities.name ?? spec.name} ${abilities.version ?? ""}`.trim();
+}
+
 /** The content blocks of a prompt. Throws `invalid_request` for images that the agent does not take. */
-export function blocksOf(
-  style: AgentLaunch["style"],
-  process: AgentProcess,
-  session: OpenSession,
-  prompt: Prompt,
-): object[] {
-  if (prompt.images.length > 0 && !process.abilities.takesImages)
+export function blocksOf(parts: AgentParts, session: Session, prompt: Prompt): readonly object[] {
+  const { images } = prompt;
+  if (images.length > 0 && !session.process.abilities.takesImages)
     throw new MillraceError("invalid_request", "This agent does not accept images.", {
       hint: "Leave the images out, or ask another model.",
     });
-  const told = prompt.continues !== undefined && session.told === rulesOf(prompt);
-  const texts = promptBlocks(style, prompt, told).map((text) => ({ type: "text", text }));
-  const images = prompt.images.map(({ mimeType, base64 }) => ({ type: "image", mimeType, data: base64 }));
-  return [...texts.slice(0, -1), ...images, ...texts.slice(-1)];
+  const hasRules = prompt.continues !== undefined && session.rules === rulesOf(prompt);
+  const texts = promptBlocks(launchOf(parts, prompt).style, prompt, hasRules).map((text) => ({ type: "text", text }));
+  const pictures = images.map(({ mimeType, base64 }) => ({ type: "image", mimeType, data: base64 }));
+  return [...texts.slice(0, -1), ...pictures, ...texts.slice(-1)];
 }

@@ -1,37 +1,45 @@
 import { splitEffort } from "../../../base/effort.ts";
 import { MillraceError } from "../../../base/errors.ts";
+import type { Prompt } from "../../backend.ts";
 import type { AcpAgentSpec } from "../known/agent-spec.ts";
 import { actsForTitles } from "../known/codex.ts";
 import { actsFreely, titlesFreely } from "../process/errors.ts";
 import type { AcpModel } from "../wire/session-offer.ts";
-import { agentModelId, launchOf } from "./agent-parts.ts";
+import { type AgentParts, agentModelId, launchOf } from "./agent-parts.ts";
 import type { AgentProcess } from "./agent-process.ts";
-import type { AcpRun } from "./held-session.ts";
-import type { OpenSession } from "./open-session.ts";
+import type { Session } from "./session.ts";
 import { quietMode } from "./session-options.ts";
+
+/** A session that is about to be prompted. */
+interface Configured {
+  readonly parts: AgentParts;
+  readonly process: AgentProcess;
+  readonly session: Session;
+  readonly prompt: Prompt;
+}
 
 /**
  * Puts a session into the quiet mode and onto the prompt's model. Throws before anything is asked: `unknown_model`, and
  * `model_not_allowed` for an agent that would be free to act.
  */
-export async function configure(turn: AcpRun, process: AgentProcess, session: OpenSession): Promise<void> {
-  const { parts, prompt, signal } = turn;
-  const { options, id } = session;
-  if (process.abilities.canTitle) await process.setTitle(id, "Millrace", signal); // else some ask a model for a title
-  if (parts.spec.allowsActions !== true) await quieten(turn, process, session);
-  const asked = agentModelId(parts.spec, prompt);
-  if (asked === undefined) return;
+export async function configure(asked: Configured, signal: AbortSignal): Promise<void> {
+  const { parts, process, session, prompt } = asked;
+  const { options } = session;
+  if (process.abilities.canTitle) await session.set({ title: "Millrace" }, signal); // else some ask a model for a title
+  if (parts.spec.allowsActions !== true) await quieten(asked, signal);
+  const wish = agentModelId(parts.spec, prompt);
+  if (wish === undefined) return;
   const { model } = options;
-  const isListed = model?.models.some((known) => known.id === asked) === true;
-  const { model: wanted, effort } = isListed ? { model: asked, effort: undefined } : splitEffort(asked);
-  await configureModel(turn, process, session, wanted);
+  const isListed = model?.models.some((known) => known.id === wish) === true;
+  const { model: wanted, effort } = isListed ? { model: wish, effort: undefined } : splitEffort(wish);
+  await configureModel(asked, wanted, signal);
   const level = options.effort?.values.find(({ value }) => value.toLowerCase() === effort);
   if (options.effort !== undefined && level !== undefined && level.value !== options.effort.current)
-    await process.setOption(id, options.effort.configId, level.value, signal);
+    await session.setOption(options.effort.configId, level.value, signal);
 }
 
 /** An agent type without tools needs no mode; otherwise the agent must take the mode that it is given. */
-async function quieten({ parts, prompt, signal }: AcpRun, process: AgentProcess, session: OpenSession): Promise<void> {
+async function quieten({ parts, process, session, prompt }: Configured, signal: AbortSignal): Promise<void> {
   const { spec } = parts;
   const { mode } = session.options;
   if (actsForTitles(process.abilities)) throw titlesFreely(spec.name);
@@ -42,20 +50,19 @@ async function quieten({ parts, prompt, signal }: AcpRun, process: AgentProcess,
   }
   if (quiet === mode.current) return;
   if (mode.configId === undefined) {
-    await process.setMode(session.id, quiet, signal);
+    await session.set({ modeId: quiet }, signal);
     return;
   }
-  const set = await process.setOption(session.id, mode.configId, quiet, signal);
+  const set = await session.setOption(mode.configId, quiet, signal);
   if (set.mode !== undefined && set.mode.current !== quiet) throw actsFreely(spec.name, [set.mode.current]);
 }
 
 async function configureModel(
-  { parts, prompt, signal }: AcpRun,
-  process: AgentProcess,
-  { options, id }: OpenSession,
+  { parts, session, prompt }: Configured,
   wanted: string,
+  signal: AbortSignal,
 ): Promise<void> {
-  const { model } = options;
+  const { model } = session.options;
   if (wanted === model?.current) return;
   if (model === undefined) {
     if (launchOf(parts, prompt).style === "summarizer") return; // its process was started with the model
@@ -64,7 +71,7 @@ async function configureModel(
   if (!model.models.some((known) => known.id === wanted)) {
     throw unknownModel(parts.spec, wanted, model.models);
   }
-  await process.setOption(id, model.configId, wanted, signal);
+  await session.setOption(model.configId, wanted, signal);
 }
 
 function unknownModel({ name }: AcpAgentSpec, wanted: string, known: readonly AcpModel[]): MillraceError {

@@ -16,15 +16,15 @@ export function rulesOf({ instructions, mark }: Prompt): string {
 export const opening = "This is a request of a program. It is in the blocks after this one.";
 
 /**
- * The texts of a `session/prompt`, one block each: one of ours that is always the same, the instructions, then the conversation. `told`:
+ * The texts of a `session/prompt`, one block each: one of ours that is always the same, the instructions, then the conversation. `hasRules`:
  * this session already has the same instructions, so they are left out.
  */
 export function promptBlocks(
   style: AcpStyle,
   { instructions, text, continues }: Prompt,
-  told: boolean,
+  hasRules: boolean,
 ): readonly string[] {
-  const rules = told ? "" : instructions.trim();
+  const rules = hasRules ? "" : instructions.trim();
   const before = style === "ask" ? rules : framed(rules, continues !== undefined);
   return before === "" ? [opening, text] : [opening, before, text];
 }

@@ -3,7 +3,7 @@ import { Notifier } from "../../../base/notifier.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
 import { type TokenCounts, tokensIn } from "../wire/token-counts.ts";
 import type { SessionTools } from "./session-tools.ts";
-import { isWork, UpdateReader } from "./updates.ts";
+import { UpdateReader } from "./updates.ts";
 
 /** How a prompt ended at the agent. */
 export type PromptEnd =
@@ -29,13 +29,10 @@ export class RunningPrompt {
   readonly #news = new Notifier();
   /** How many pieces of output the agent has sent for this prompt; grows while it lives. */
   heard = 0;
-  /** Whether the agent certainly has the prompt, or the results. ACP 1 has no message for that: its first sign of work says it. */
-  isAccepted = false;
 
   /** `tools`: the client's, of a session that has them. */
-  constructor(tools?: SessionTools) {
+  constructor(tools?: Pick<SessionTools, "owns">) {
     this.reader = new UpdateReader(tools);
-    if (tools !== undefined) tools.onChange = () => this.#news.wake();
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = () => resolve(true);
     });
@@ -48,7 +45,6 @@ export class RunningPrompt {
   /** A request for permission or a question is no sign that the answer goes on, so it does not count as heard. */
   update(update: JsonObject): void {
     this.heard++;
-    this.isAccepted ||= isWork(update);
     const event = this.reader.read(update);
     if (event !== undefined) this.#add(event);
     this.#news.wake();
@@ -56,7 +52,6 @@ export class RunningPrompt {
 
   /** Whether the request is about one of the client's tools. */
   permission(toolCall: JsonObject): boolean {
-    this.isAccepted = true;
     const isOurs = this.reader.readPermission(toolCall);
     this.#news.wake();
     return isOurs;
@@ -64,14 +59,13 @@ export class RunningPrompt {
 
   /** The agent asked its user something. */
   ask(question: string): void {
-    this.isAccepted = true;
     const event = this.reader.readQuestion(question);
     if (event !== undefined) this.#add(event);
     this.#news.wake();
   }
 
   /** A notification of Devin's own. */
-  told(method: string, params: JsonObject): void {
+  vendor(method: string, params: JsonObject): void {
     this.heard++;
     this.reader.readVendor(method, params);
   }
@@ -79,12 +73,16 @@ export class RunningPrompt {
   /** The answer begins anew: the next turn goes on with this prompt. */
   begin(): void {
     this.reader.begin();
-    this.isAccepted = false;
   }
 
   finish(end: PromptEnd): void {
     this.#end ??= end;
     this.#resolveEnded();
+    this.#news.wake();
+  }
+
+  /** There is news that is no event. */
+  wake(): void {
     this.#news.wake();
   }
 

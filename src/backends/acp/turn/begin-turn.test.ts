@@ -13,10 +13,9 @@ import type { TurnEventBody } from "../../../log/event.ts";
 import { type Batch, eventsOf, type Prompt } from "../../backend.ts";
 import { promptFor } from "../../prompt.fake.ts";
 import { openAcpAgent } from "../agent.ts";
-import { KeptSessions } from "../session/kept-sessions.ts";
+import { MovedSessions } from "../session/moved-sessions.ts";
 import type { AgentChild } from "../wire/agent-child.ts";
 import { defaultDoors, openDoor } from "../wire/door.ts";
-import { continueParked } from "./begin-turn.ts";
 
 const session = { sessionId: "s", modes: { currentModeId: "ask", availableModes: [{ id: "ask" }] } };
 const replies = {
@@ -343,7 +342,7 @@ test("a turn whose session was replaced in its midst is found in the new one aft
   const child = new PlayedAgent("session/load");
   const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
   const { backend } = open(child, folder);
-  await new KeptSessions(child.clock, join(folder, "slow")).moved("s", "new", 1);
+  await new MovedSessions(child.clock, join(folder, "slow")).moved("s", "new", 1);
   const from = { cascadeId: continued.continues, fromStep: 1, text: "", thinking: "" };
   const { signal } = new AbortController();
   const resumed = collected(backend.resume(promptFor("default"), from, options, signal));
@@ -359,22 +358,4 @@ test("a turn whose session was replaced in its midst is found in the new one aft
   await child.speak("session/load");
   expect(await child.whileTimePasses(resumed)).toMatchObject([{ type: "text", delta: "Hello." }, { type: "failed" }]);
   expect(child.count("session/prompt")).toBe(0);
-});
-
-const waits = { isRunning: true, given: ["a", "b"], lost: 0, takesTools: true };
-
-test.each([
-  ["exactly the results of the calls", ["a", "b"], waits, "go_on"],
-  ["the same in another order", ["b", "a"], waits, "go_on"],
-  ["something else beside them, or no results", undefined, waits, "no_results"],
-  ["a result too few", ["a"], waits, "other_calls"],
-  ["a result too many", ["a", "b", "c"], waits, "other_calls"],
-  ["one result twice", ["a", "a"], waits, "other_calls"],
-  ["the results of other calls", ["c", "d"], waits, "other_calls"],
-  ["results for calls that the agent gave up", ["a", "b"], { ...waits, given: ["a"], lost: 1 }, "calls_given_up"],
-  ["results for a prompt that has ended", ["a", "b"], { ...waits, isRunning: false }, "prompt_ended"],
-  ["results where no call waits", ["a"], { ...waits, given: [] }, "nothing_waits"],
-  ["results beside tools that the agent does not take", ["a", "b"], { ...waits, takesTools: false }, "other_tools"],
-] as const)("%s: %j", (_, results, state, choice) => {
-  expect(continueParked(results, state)).toBe(choice);
 });

@@ -1,15 +1,16 @@
 import { bestEffort, notNeeded, orAborted, within } from "../../../base/async.ts";
+import type { CascadeId } from "../../../base/ids.ts";
 import type { NativePrompt, Prompt } from "../../backend.ts";
 import { servesTools } from "../known/own-settings.ts";
 import { untilSlow } from "../process/agent-starter.ts";
 import { notReached, turnFailure, twiceIfKilled } from "../process/errors.ts";
 import type { Lease } from "../process/process-pool.ts";
-import { type AgentParts, launchOf } from "../session/agent-parts.ts";
+import { launchOf, versionOf } from "../session/agent-parts.ts";
 import { type AgentProcess, NoDoor } from "../session/agent-process.ts";
-import { configure } from "../session/configure.ts";
-import type { AcpRun } from "../session/held-session.ts";
-import { type OpenSession, sessionIdOf } from "../session/open-session.ts";
-import type { SessionTools } from "../session/session-tools.ts";
+import { sessionIdOf } from "../session/kept-sessions.ts";
+import type { Session } from "../session/session.ts";
+import { nextStep } from "../session/states.ts";
+import type { AcpTurn } from "./acp-turn.ts";
 import { untilQuiet } from "./drain.ts";
 import { readReplay } from "./stored-turn.ts";
 
@@ -18,224 +19,165 @@ const reachMs = 60_000;
 const againMs = 500;
 /** How long a session in which nothing waits is worth waiting for, whose relay looks for the new gateway; ms. */
 const relayMs = 5_000;
+/** How long an agent may take to ask for the tools of a new session, and for changed ones; ms. */
+const listMs = 3_000;
 
 /**
- * The session of the turn, a fresh one or the one that goes on, and what to ask it. `waiting`: its prompt waits for results, and nothing is
- * asked. `before`: as `last` of `session/kept-sessions.ts` has it. Nothing is sent yet, so all of it may be done twice.
+ * Gives the turn a session, a fresh one or the one that goes on, and its prompt the way that its tools go. Answers whether a prompt waits
+ * there for results, so that nothing is asked; `before`: as `last` of `session/moved-sessions.ts` has it. Nothing is sent yet, so all of it
+ * may be done twice.
  */
-export async function begin(turn: AcpRun) {
-  const { native, continues } = turn.prompt;
-  if (continues !== undefined) return await goOn(turn, continues);
-  const fresh = async (patient: AcpRun) => {
-    const { parts, held, signal } = patient;
-    const begun = native === undefined ? undefined : await beginNatively(patient, native);
-    if (begun !== undefined) return { ...begun, waiting: undefined, before: 0 };
-    const prompt = asProse(turn.prompt);
-    const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
-    held.hold(lease, undefined);
-    const { process } = lease;
-    const session = await process.newSession(signal);
-    held.hold(lease, session);
-    await configure({ ...patient, prompt }, process, session);
-    return { process, session, prompt, waiting: undefined, before: 0 };
-  };
-  return await whileAlive(turn, "session/new", (patient) => twiceIfKilled(() => fresh(patient)));
+export async function begin(turn: AcpTurn): Promise<{ readonly waits: boolean; readonly before: number }> {
+  const asked = turn.prompt;
+  const { continues } = asked;
+  if (continues === undefined) {
+    await whileAlive(turn, "session/new", (signal) => twiceIfKilled(() => openFresh(turn, asked, signal)));
+    return { waits: false, before: 0 };
+  }
+  const { id, before, lease } = await findSession(turn, continues);
+  const session = lease?.process.sessions.get(id);
+  if (lease !== undefined && session !== undefined) return { waits: await goOn(turn, lease, session), before };
+  lease?.release(); // the session went away meanwhile
+  await whileAlive(turn, "session/load", (signal) => load(turn, { id, before }, signal));
+  return { waits: false, before };
 }
 
 /** Does `work` with a signal that aborts once the agent is too slow. `opens`: the request that opens the session. */
-async function whileAlive<T>(turn: AcpRun, opens: string, work: (patient: AcpRun) => Promise<T>): Promise<T> {
-  const { parts, held } = turn;
+async function whileAlive(turn: AcpTurn, opens: string, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const { parts } = turn;
   const [gaveUp, over] = [new AbortController(), new AbortController()];
   const agent = {
     name: parts.spec.name,
-    heardMs: () => Math.max(parts.pool.startingHeardMs, held.process?.child.heardMs ?? 0),
+    heardMs: () => Math.max(parts.pool.startingHeardMs, turn.process?.child.heardMs ?? 0),
     method() {
-      if (held.process === undefined) return "initialize";
-      return held.session === undefined ? opens : "session/set_config_option";
+      if (turn.process === undefined) return "initialize";
+      return turn.session === undefined ? opens : "session/set_config_option";
     },
   };
   void bestEffort(untilSlow(agent, parts.clock, over.signal).then((error) => gaveUp.abort(error)));
   try {
-    return await work({ ...turn, signal: AbortSignal.any([turn.signal, gaveUp.signal]) });
+    await work(AbortSignal.any([turn.signal, gaveUp.signal]));
   } finally {
     over.abort(notNeeded);
   }
 }
 
-async function goOn(turn: AcpRun, continues: NonNullable<Prompt["continues"]>) {
-  const { parts, held } = turn;
-  const prompt = asProse(turn.prompt);
-  const logged = sessionIdOf(parts.spec.name, continues);
-  if (logged === undefined) throw turnFailure(otherAgentMessage);
-  let here = await reach(turn, logged); // then no other session took its place
-  const itself = { id: logged, before: 0, isDiscarded: false };
-  const { id, before, isDiscarded } = here === undefined ? await parts.kept.last(logged) : itself;
-  if (isDiscarded) throw turnFailure(goneMessage);
-  if (id !== logged) held.replaced = logged;
-  if (id !== logged) here = await reach(turn, id);
-  if (here === "busy") throw notReached(parts.spec.name);
-  const session = here?.process.sessions.get(id);
-  if (here !== undefined && session !== undefined) {
-    held.hold(here, undefined); // until it is known to be free it is another turn's
-    if (session.isHeld || (session.tools === undefined && session.running !== undefined))
-      throw turnFailure(busyMessage);
-    if (session.tools !== undefined) await untilRelayIsBack(turn, session);
-    held.hold(here, session);
-    if (session.tools !== undefined)
-      return { ...(await goOnNatively(turn, here.process, session, session.tools)), before };
-    return { process: here.process, session, prompt, waiting: undefined, before };
+/** A new session, whose agent has the client's tools as its own where it takes them; else calls go in prose. */
+async function openFresh(turn: AcpTurn, asked: Prompt, signal: AbortSignal): Promise<void> {
+  const { parts } = turn;
+  const { native } = asked;
+  turn.prompt = asked;
+  if (native !== undefined) {
+    turn.askNatively(native);
+    const process = turn.use(await parts.pool.lease(launchOf(parts, turn.prompt), signal));
+    const session = mayTakeTools(turn, process) ? await openWithTools(turn, process, native, signal) : undefined;
+    if (session !== undefined) return await turn.setUp(process, session, signal);
   }
-  here?.release(); // the session went away meanwhile
-  return await whileAlive(turn, "session/load", async (patient) => {
-    const lease = await parts.pool.lease(launchOf(parts, prompt), patient.signal);
-    held.hold(lease, undefined);
-    const { process } = lease;
-    // a session that is loaded has no tools of the client, so an agent that takes them gets the whole history in a new one
-    if (!process.abilities.canLoad || (turn.prompt.native !== undefined && mayTakeTools(parts, process)))
-      throw turnFailure(goneMessage);
-    const { session: loaded, replay } = await process.loadSession(id, patient.signal);
-    const { userMessages } = readReplay(replay, 0, before);
-    if (userMessages === before) throw turnFailure(goneMessage);
-    loaded.userMessages = userMessages;
-    held.hold(lease, loaded);
-    await configure({ ...patient, prompt }, process, loaded);
-    return { process, session: loaded, prompt, waiting: undefined, before };
-  });
+  turn.prompt = asked;
+  turn.askInProse();
+  const process = turn.use(await parts.pool.lease(launchOf(parts, turn.prompt), signal));
+  await turn.setUp(process, await process.newSession(signal), signal);
 }
 
-/** What `look` finds, which takes a moment each time; undefined where it found nothing for `ms`. The turn counts as alive meanwhile. */
-async function lookFor<T>(turn: AcpRun, ms: number, look: () => Promise<T | undefined>): Promise<T | undefined> {
-  const { clock } = turn.parts;
-  const untilMs = clock.monotonic() + ms;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined || clock.monotonic() >= untilMs) return found;
-    turn.options.onAlive();
-  }
+function mayTakeTools({ parts }: AcpTurn, process: AgentProcess): boolean {
+  return servesTools(parts.spec, process.abilities.version) && parts.knowledge.mayOffer(versionOf(parts, process));
 }
 
 /**
- * The process that has the session; undefined where the system says that there is none. One that only cannot be reached may still work on
- * a prompt, so it is waited for; `busy` after `ms`, by default a minute.
+ * A session whose agent has these tools; undefined for an agent that does not take them. Whether it does shows before a prompt is sent: an
+ * agent that takes the server asks it for its tools.
  */
-export async function reach(turn: AcpRun, id: string, ms = reachMs): Promise<Lease<AgentProcess> | "busy" | undefined> {
-  const { pool, clock } = turn.parts;
-  const found = await lookFor(turn, ms, async () => {
-    const lease = await pool.leaseHolding(id);
-    if (lease !== "busy") return { lease };
-    await clock.sleep(againMs, turn.signal);
-    return undefined;
+async function openWithTools(
+  { parts }: AcpTurn,
+  process: AgentProcess,
+  { tools }: NativePrompt,
+  signal: AbortSignal,
+): Promise<Session | undefined> {
+  const { knowledge, clock } = parts;
+  const session = await process.newSession(signal, tools).catch((error: unknown) => {
+    if (error instanceof NoDoor) return undefined; // as in a home that cannot be written: the tools go in prose
+    throw error;
   });
-  return found === undefined ? "busy" : found.lease;
+  if (session?.tools === undefined) return undefined;
+  if (
+    (await within(
+      session.tools.listed.then(() => true),
+      listMs,
+      clock,
+    )) === true
+  ) {
+    await bestEffort(knowledge.note(versionOf(parts, process), true)); // it is found out again where it cannot be written
+    return session;
+  }
+  knowledge.noteUnlisted(versionOf(parts, process));
+  await bestEffort(session.end({ type: "expired" }));
+  return undefined;
+}
+
+/** The session of a conversation, or the one that took its place last, and the process that has it open, if any has. */
+async function findSession(turn: AcpTurn, continues: CascadeId) {
+  const { spec, moved } = turn.parts;
+  const logged = sessionIdOf(spec.name, continues);
+  if (logged === undefined) throw turnFailure(goneMessage); // it is another agent's
+  let lease = await reach(turn, logged); // where one has it, no other session took its place
+  let place = { id: logged, before: 0 };
+  if (lease === undefined) {
+    const { isDiscarded, ...last } = await moved.last(logged);
+    if (isDiscarded) throw turnFailure(goneMessage);
+    place = last;
+  }
+  if (place.id !== logged) {
+    turn.replaced = logged;
+    lease = await reach(turn, place.id);
+  }
+  if (lease === "busy") throw notReached(spec.name);
+  return { ...place, lease };
+}
+
+/** Takes a session that a process has open. Answers whether its prompt waits for the results that the turn brings. */
+async function goOn(turn: AcpTurn, lease: Lease<AgentProcess>, session: Session): Promise<boolean> {
+  const { native } = turn.prompt;
+  const process = turn.use(lease);
+  const results = native?.results?.map(({ callId }) => callId);
+  const asked = { hasTools: native !== undefined, results };
+  if (nextStep(asked, session.state) === "wait") await untilRelayIsBack(turn, session);
+  // one that an earlier gateway left has written all of its turn, but this gateway has not read all of it
+  const { prompt, fresh } = session;
+  if (session.state.place === "left" && prompt !== undefined && fresh.some(({ callId }) => results?.includes(callId)))
+    await untilQuiet(prompt, turn.parts.clock, turn.signal);
+  const next = nextStep(asked, session.state);
+  if (next === "wait") throw turnFailure(goneMessage);
+  if (next === "busy" || !turn.take(session, results)) throw turnFailure(busyMessage);
+  if (typeof next === "object") throw turnFailure(`${goneMessage} (${next.anew})`);
+  if (native === undefined || session.tools === undefined) turn.askInProse();
+  else {
+    if (next === "results" && !(await takesOther(turn, process, session.tools, native))) throw turnFailure(goneMessage);
+    session.tools.offer(native.tools);
+    turn.askNatively(native);
+  }
+  return next === "results";
 }
 
 /**
  * Waits for the relay of a session, which comes back to a new gateway by itself. A prompt that waits for the results is not given up before it
  * has ended: after a minute this throws `upstream_timeout`, and the prompt waits on.
  */
-async function untilRelayIsBack(turn: AcpRun, { tools, running }: OpenSession): Promise<void> {
+async function untilRelayIsBack(turn: AcpTurn, { tools, prompt, works }: Session): Promise<void> {
   const { spec, clock } = turn.parts;
-  const waiting = turn.prompt.native?.results === undefined ? undefined : running;
+  const waiting = works && turn.prompt.native?.results !== undefined ? prompt : undefined;
   const back = tools?.connection.then(() => "back") ?? Promise.resolve("gone");
-  const ended = waiting?.ended.then(() => "gone");
-  const news = orAborted(Promise.race([back, ...(ended === undefined ? [] : [ended])]), turn.signal);
+  const ended = waiting === undefined ? [] : [waiting.ended.then(() => "gone")];
+  const news = orAborted(Promise.race([back, ...ended]), turn.signal);
   const found = await lookFor(turn, waiting === undefined ? relayMs : reachMs, () => within(news, againMs, clock));
   if (found === undefined && waiting !== undefined) throw notReached(spec.name);
   if (found !== "back") throw turnFailure(goneMessage);
 }
 
-/** A session whose agent has the client's tools: its prompt waits for results, or it is free for the next one. */
-async function goOnNatively(turn: AcpRun, process: AgentProcess, session: OpenSession, tools: SessionTools) {
-  const { parts, prompt } = turn;
-  const { native } = prompt;
-  parts.kept.goOn(session.id);
-  if (native === undefined) throw turnFailure(goneMessage);
-  const waiting = session.running?.end === undefined ? session.running : undefined;
-  const results = native.results?.map(({ callId }) => callId);
-  if (waiting !== undefined && results !== undefined) await takeUp(turn, process, session, results);
-  const { given, lost } = tools;
-  const isFree = waiting === undefined && given.length === 0 && lost === 0;
-  const state = { isRunning: waiting !== undefined, given, lost, takesTools: true };
-  let choice = isFree ? "free" : continueParked(results, state);
-  if (choice === "go_on")
-    choice = continueParked(results, { ...state, takesTools: await takesTools(turn, process, tools, native) });
-  if (choice !== "free" && choice !== "go_on") throw turnFailure(`${goneMessage} (${choice})`);
-  tools.offer(native.tools);
-  return { process, session, prompt: asNative(prompt, native), waiting };
-}
-
-/**
- * The gateway before may have been killed after the end of its turn was stored and before the host had a note of it. Then the client has
- * calls that this process counts as new. The agent waits for their results, so it has written all of that turn.
- */
-async function takeUp(
-  { parts, signal }: AcpRun,
-  process: AgentProcess,
-  session: OpenSession,
-  results: readonly string[],
-): Promise<void> {
-  const { tools, running } = session;
-  const stored = tools?.fresh.filter(({ callId }) => results.includes(callId)) ?? [];
-  if (tools === undefined || running === undefined || stored.length === 0 || tools.given.length > 0) return;
-  await untilQuiet(running, parts.clock, signal);
-  running.skip();
-  running.begin();
-  tools.give(stored, process.child.host?.read);
-  session.settle();
-  process.note();
-}
-
-/** The message of a turn whose conversation cannot be continued. */
-export const goneMessage = "The agent no longer has the conversation to continue.";
-const otherAgentMessage = "The conversation to continue belongs to another agent.";
-const busyMessage = "The agent is still busy with the conversation to continue.";
-
-/**
- * Whether the next request of a conversation goes on with the prompt that waits, else why everything is asked anew. Its caller, model and
- * history were compared before: only a conversation that holds exactly the client's history comes here. `results` are the ids of the results
- * that follow the last answer, undefined where anything else follows it. Pure.
- */
-export function continueParked(
-  results: readonly string[] | undefined,
-  state: {
-    /** The agent still works on the prompt. */
-    readonly isRunning: boolean;
-    /** The calls that the client has and that the agent waits for. */
-    readonly given: readonly string[];
-    /** How many calls the client has that the agent gave up. */
-    readonly lost: number;
-    /** The tools are those that the agent has, or it has listed the new ones. */
-    readonly takesTools: boolean;
-  },
-): "go_on" | "no_results" | "prompt_ended" | "calls_given_up" | "other_calls" | "nothing_waits" | "other_tools" {
-  if (results === undefined) return "no_results";
-  if (!state.isRunning) return "prompt_ended";
-  if (state.lost > 0) return "calls_given_up";
-  if (state.given.length === 0) return "nothing_waits";
-  const isSame = results.length === state.given.length && state.given.every((callId) => results.includes(callId));
-  if (!isSame) return "other_calls";
-  return state.takesTools ? "go_on" : "other_tools";
-}
-
-/** How long an agent may take to ask for the tools of a new session, and for changed ones; ms. */
-const listMs = 3_000;
-
-/** The prompt for an agent that has the client's tools as its own. */
-export function asNative(prompt: Prompt, { instructions, text }: NativePrompt): Prompt {
-  return { ...prompt, instructions, text, form: "text" };
-}
-
-/** The prompt that teaches calls in prose. */
-export function asProse(prompt: Prompt): Prompt {
-  const { native: _native, ...prose } = prompt;
-  return prose;
-}
-
 /** Whether the agent has these tools in a session whose prompt waits: it is told of other ones, and may list them again. */
-export async function takesTools(
-  { parts, signal }: AcpRun,
+async function takesOther(
+  { parts, signal }: AcpTurn,
   process: AgentProcess,
-  tools: SessionTools,
+  tools: NonNullable<Session["tools"]>,
   native: NativePrompt,
 ): Promise<boolean> {
   if (!tools.differFrom(native.tools)) return true;
@@ -249,42 +191,53 @@ export async function takesTools(
   return takes;
 }
 
-function mayTakeTools(parts: AgentParts, process: AgentProcess): boolean {
-  return servesTools(parts.spec, process.abilities.version) && parts.knowledge.mayOffer(versionOf(parts, process));
+/** Opens a stored session. It has no tools of the client, so an agent that takes them gets the whole history in a new one. */
+async function load(
+  turn: AcpTurn,
+  { id, before }: { readonly id: string; readonly before: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const hasTools = turn.prompt.native !== undefined;
+  turn.askInProse();
+  const process = turn.use(await turn.parts.pool.lease(launchOf(turn.parts, turn.prompt), signal));
+  if (!process.abilities.canLoad || (hasTools && mayTakeTools(turn, process))) throw turnFailure(goneMessage);
+  const { session, replay } = await process.loadSession(id, signal);
+  const { userMessages } = readReplay(replay, 0, before);
+  if (userMessages === before) throw turnFailure(goneMessage);
+  session.userMessages = userMessages;
+  await turn.setUp(process, session, signal);
 }
 
-/** What is known of an agent's tools is known of this. */
-export function versionOf({ spec }: AgentParts, { abilities }: AgentProcess): string {
-  return `${abilities.name ?? spec.name} ${abilities.version ?? ""}`.trim();
+/** What `look` finds, which takes a moment each time; undefined where it found nothing for `ms`. The turn counts as alive meanwhile. */
+async function lookFor<T>(turn: AcpTurn, ms: number, look: () => Promise<T | undefined>): Promise<T | undefined> {
+  const { clock } = turn.parts;
+  const untilMs = clock.monotonic() + ms;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined || clock.monotonic() >= untilMs) return found;
+    turn.options.onAlive();
+  }
 }
 
 /**
- * A session whose agent has the tools of the prompt; undefined for an agent that does not take them. Whether it does shows before a
- * prompt is sent: an agent that takes the server asks it for its tools.
+ * The process that has the session; undefined where the system says that there is none. One that only cannot be reached may still work on
+ * a prompt, so it is waited for; `busy` after `ms`, by default a minute.
  */
-export async function beginNatively(turn: AcpRun, native: NativePrompt) {
-  const { parts, held, signal } = turn;
-  const { knowledge } = parts;
-  const prompt = asNative(turn.prompt, native);
-  const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
-  const { process } = lease;
-  const version = versionOf(parts, process);
-  held.hold(lease, undefined);
-  if (!mayTakeTools(parts, process)) return undefined;
-  const session = await process.newSession(signal, native.tools).catch((error: unknown) => {
-    if (error instanceof NoDoor) return undefined; // as in a home that cannot be written: the tools go in prose
-    throw error;
+export async function reach(
+  turn: AcpTurn,
+  id: string,
+  ms = reachMs,
+): Promise<Lease<AgentProcess> | "busy" | undefined> {
+  const { pool, clock } = turn.parts;
+  const found = await lookFor(turn, ms, async () => {
+    const lease = await pool.leaseHolding(id);
+    if (lease !== "busy") return { lease };
+    await clock.sleep(againMs, turn.signal);
+    return undefined;
   });
-  if (session === undefined) return undefined;
-  const listed = session.tools?.listed.then(() => true) ?? Promise.resolve(false);
-  const isListed = (await within(listed, listMs, parts.clock)) === true;
-  if (isListed) {
-    await bestEffort(knowledge.note(version, true)); // it is found out again where it cannot be written
-    held.hold(lease, session);
-    await configure({ ...turn, prompt }, process, session);
-    return { process, session, prompt };
-  }
-  knowledge.noteUnlisted(version);
-  await bestEffort(process.discard(session.id, signal));
-  return undefined;
+  return found === undefined ? "busy" : found.lease;
 }
+
+/** The message of a turn whose conversation cannot be continued. */
+export const goneMessage = "The agent no longer has the conversation to continue.";
+export const busyMessage = "The agent is still busy with the conversation to continue.";

@@ -4,9 +4,9 @@ import type { AnswerSoFar } from "../../answer-diff.ts";
 import type { Batch } from "../../backend.ts";
 import type { RelayedCall } from "../relay/relay-wire.ts";
 import { errorContext } from "../session/agent-parts.ts";
-import type { AcpRun } from "../session/held-session.ts";
 import type { PromptEnd, RunningPrompt } from "../session/running-prompt.ts";
-import type { SessionTools } from "../session/session-tools.ts";
+import type { Session } from "../session/session.ts";
+import type { AcpTurn } from "./acp-turn.ts";
 import { endsHere } from "./conclusion.ts";
 
 /** How long an agent may write more of an answer after it said that the answer is complete; longer where it wrote nothing; ms. */
@@ -15,7 +15,7 @@ const lateAnswerMs = 2_000;
 
 /** Passes on the agent's updates, one batch for each read of its pipe, until the prompt has ended or must be stopped. */
 export async function* drain(
-  { parts, options, held, signal }: AcpRun,
+  turn: AcpTurn,
   before: AnswerSoFar,
   running: RunningPrompt,
 ): AsyncGenerator<
@@ -30,8 +30,9 @@ export async function* drain(
     readonly sent: AnswerSoFar;
   }
 > {
-  const { onAlive } = options;
-  const watching = watchSilence(running, parts, { onAlive, hasHalfLine: () => held.process?.hasHalfLine === true });
+  const { parts, signal } = turn;
+  const { onAlive } = turn.options;
+  const watching = watchSilence(running, parts, { onAlive, hasHalfLine: () => turn.process?.hasHalfLine === true });
   const context = errorContext(parts);
   let { text, thinking } = before;
   let heard = running.heard;
@@ -51,14 +52,14 @@ export async function* drain(
       }
       const isOurs = endsHere(running.reader, context);
       const end = isOurs ? stoppedByUs : running.end;
-      const tools = held.session?.tools;
-      if (end === undefined && tools !== undefined && tools.fresh.length > 0) {
-        await orAborted(held.process?.child.caughtUp() ?? Promise.resolve(), signal); // the text before a call belongs before it
+      const { session } = turn;
+      if (end === undefined && session !== undefined && session.fresh.length > 0) {
+        await orAborted(session.process.child.caughtUp(), signal); // the text before a call belongs before it
         if (running.hasNews) continue;
-        if (await areAll(running, tools, parts.clock, signal))
-          return { end: { type: "parked", calls: tools.fresh }, sent: { text, thinking } };
+        if (await areAll(running, session, parts.clock, signal))
+          return { end: { type: "parked", calls: session.fresh }, sent: { text, thinking } };
       } else if (end === undefined) await running.changed(signal);
-      else if (isOurs || end.type !== "answered" || (await isQuiet(running, held, parts.clock, signal)))
+      else if (isOurs || end.type !== "answered" || (await isQuiet(running, turn.process, parts.clock, signal)))
         return { end, sent: { text, thinking } };
     }
   } finally {
@@ -72,19 +73,14 @@ const callsMs = 8;
 const announcedMs = 250;
 
 /** Whether the calls that came are all that the agent makes at once. */
-async function areAll(
-  running: RunningPrompt,
-  tools: SessionTools,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function areAll(running: RunningPrompt, session: Session, clock: Clock, signal: AbortSignal): Promise<boolean> {
   const { heard } = running;
-  const calls = tools.fresh.length;
+  const calls = session.fresh.length;
   const { announced } = running.reader;
-  const isShort = tools.isTogether && announced > calls;
+  const isShort = session.tools?.isTogether === true && announced > calls;
   await quiet(running, isShort ? announcedMs : announced >= calls ? allHereMs : callsMs, clock, signal);
-  if (running.heard !== heard || tools.fresh.length !== calls) return false;
-  if (isShort) tools.isTogether = false;
+  if (running.heard !== heard || session.fresh.length !== calls) return false;
+  if (isShort && session.tools !== undefined) session.tools.isTogether = false;
   return calls > 0;
 }
 
@@ -94,7 +90,7 @@ async function areAll(
  */
 async function isQuiet(
   running: RunningPrompt,
-  { process }: Pick<AcpRun["held"], "process">,
+  process: AcpTurn["process"],
   clock: Clock,
   signal: AbortSignal,
 ): Promise<boolean> {

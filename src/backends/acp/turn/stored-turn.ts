@@ -1,17 +1,15 @@
 import type { JsonObject } from "../../../base/json.ts";
 import type { AnswerSoFar } from "../../answer-diff.ts";
 import { isLockedSession, isUnknownSession, turnFailure } from "../process/errors.ts";
-import type { Lease } from "../process/process-pool.ts";
 import { launchOf } from "../session/agent-parts.ts";
 import type { AgentProcess } from "../session/agent-process.ts";
-import { configure } from "../session/configure.ts";
-import type { AcpRun } from "../session/held-session.ts";
-import type { OpenSession } from "../session/open-session.ts";
+import type { Session } from "../session/session.ts";
 import { isWork, UpdateReader } from "../session/updates.ts";
 import type { TokenCounts } from "../wire/token-counts.ts";
+import type { AcpTurn } from "./acp-turn.ts";
 
-/** A prompt that may have reached the agent, and the part of its answer that the reader already holds. */
-export interface SentPrompt {
+/** The prompt of a turn, which may have reached the agent, and the part of its answer that the caller holds already. */
+export interface TurnPrompt {
   readonly sessionId: string;
   /** User messages of the conversation before this turn. */
   readonly fromStep: number;
@@ -22,18 +20,16 @@ export interface SentPrompt {
   readonly answered: boolean;
   /** How many processes have ended under it in this gateway. */
   readonly deaths: number;
-  /** The tokens that a process told of it before it ended. */
-  readonly told?: TokenCounts | undefined;
+  /** The agent's token counts, from a process that ended under it. */
+  readonly tokens?: TokenCounts | undefined;
   /** It sent no prompt: it gave results to one that waited. */
   readonly goesOn?: true;
 }
 
-/** The turn, as the stored session shows it. */
-export type SessionState =
-  /** The agent never accepted the prompt; it may be sent, to this session. */
-  | { readonly type: "absent"; readonly process: AgentProcess; readonly session: OpenSession }
-  | { readonly type: "whole"; readonly turn: ReturnType<typeof readReplay> }
-  | { readonly type: "cut"; readonly turn: ReturnType<typeof readReplay> };
+/** The turn, as the stored session shows it. `absent`: the agent never accepted the prompt; it may be sent, to this session. */
+type StoredTurn =
+  | { readonly type: "absent"; readonly session: Session }
+  | { readonly type: "whole" | "cut"; readonly turn: ReturnType<typeof readReplay> };
 
 const lockedPollMs = 1_000;
 
@@ -42,48 +38,44 @@ const lockedPollMs = 1_000;
  * is in the session. Throws if this cannot be determined or if the session is lost: then nothing is sent. Source:
  * docs/dev/wire/acp.md, "After a crash".
  */
-export async function findStoredTurn(turn: AcpRun, begun: SentPrompt): Promise<SessionState> {
-  const { parts, prompt, held, signal } = turn;
+export async function findStoredTurn(turn: AcpTurn, begun: TurnPrompt): Promise<StoredTurn> {
+  const { parts, prompt, signal } = turn;
   if (parts.pool.lastAbilities?.canLoad === false) throw turnFailure(cannotLoadMessage);
-  const lease = await parts.pool.lease(launchOf(parts, prompt), signal, true);
-  held.hold(lease, undefined);
-  const { process } = lease;
+  const process = turn.use(await parts.pool.lease(launchOf(parts, prompt), signal, true));
   if (!process.abilities.canLoad) throw turnFailure(cannotLoadMessage);
   const loaded = await loadUnlocked(turn, process, begun.sessionId);
-  if (loaded === undefined) return await replace(turn, begun, lease);
+  if (loaded === undefined) return { type: "absent", session: await replace(turn, begun, process) };
   const { session, replay } = loaded;
-  held.hold(lease, session);
+  turn.take(session);
   const replayed = readReplay(replay, begun.fromStep, begun.before);
   session.userMessages = replayed.userMessages;
   if (!replayed.accepted) {
     if (begun.answered) throw turnFailure(vanishedMessage);
     if (replayed.userMessages !== begun.fromStep) throw turnFailure(changedMessage);
-    await configure(turn, process, session);
-    return { type: "absent", process, session };
+    await turn.configure(process, session, signal);
+    return { type: "absent", session };
   }
   return { type: replayed.reader.hasEnd ? "whole" : "cut", turn: replayed };
 }
 
 /** A session that was never stored was never prompted: Devin stores one at its first prompt. A new one takes its place. */
 async function replace(
-  turn: AcpRun,
-  { sessionId, fromStep, answered }: SentPrompt,
-  lease: Lease<AgentProcess>,
-): Promise<SessionState> {
-  const { parts, held, signal } = turn;
+  turn: AcpTurn,
+  { sessionId, fromStep, answered }: TurnPrompt,
+  process: AgentProcess,
+): Promise<Session> {
+  const { parts, signal } = turn;
   if (parts.spec.vendor !== "devin" || fromStep > 0 || answered) throw turnFailure(vanishedMessage);
-  const { process } = lease;
   const session = await process.newSession(signal);
-  held.hold(lease, session);
-  held.replaced = sessionId;
-  await configure(turn, process, session);
-  await parts.kept.moved(sessionId, session.id);
-  return { type: "absent", process, session };
+  turn.replaced = sessionId;
+  await turn.setUp(process, session, signal);
+  await parts.moved.moved(sessionId, session.id);
+  return session;
 }
 
 /** The session and its replay; undefined when the agent does not know it. Waits a while for a process that holds it. */
 async function loadUnlocked(
-  { parts: { clock, lockedMs }, options: { onAlive }, signal }: AcpRun,
+  { parts: { clock, lockedMs }, options: { onAlive }, signal }: AcpTurn,
   process: AgentProcess,
   sessionId: string,
 ): Promise<Awaited<ReturnType<AgentProcess["loadSession"]>> | undefined> {
@@ -113,7 +105,7 @@ const lockedMessage =
   "sent again.";
 
 /**
- * Reads the replay of `session/load` for the turn whose user message has the place `fromStep` (0-based); `before` as in `SentPrompt`. Chunks of one user
+ * Reads the replay of `session/load` for the turn whose user message has the place `fromStep` (0-based); `before` as in `TurnPrompt`. Chunks of one user
  * message share its id; where an agent gives no ids, neighbours are one message.
  */
 export function readReplay(replay: readonly JsonObject[], fromStep: number, before = 0) {
