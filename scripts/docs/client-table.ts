@@ -8,6 +8,7 @@ const target: Target = {
   model: "swe-2",
   models: [{ id: "swe-2", name: "SWE-2", contextTokens: 200_000, maxOutputTokens: 32_000, images: false }],
   small: "swe-2",
+  newest: {},
   keyCommand: "millrace keys --value",
   keyWords: ["millrace", "keys", "--value"],
   shell: "sh",

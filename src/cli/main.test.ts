@@ -123,7 +123,7 @@ test.each([
 test.each([
   [["keys", "creat", "x"], "Unknown command 'keys creat'.", "Did you mean create? `millrace keys --help`"],
   [["keys", "--json", "xyzzy"], "Unknown command 'keys xyzzy'.", "`millrace keys --help` lists its commands."],
-  [["config", "unset", "port"], "Unknown command 'config unset'.", "Did you mean set?"],
+  [["config", "unst", "port"], "Unknown command 'config unst'.", "Did you mean unset?"],
   [["service", "instal"], "Unknown command 'service instal'.", "Did you mean install?"],
 ])("a mistyped subcommand (%j) exits 64 and names the nearest one", async (argv, message, hint) => {
   const io = fakeIo({ homeFolder });

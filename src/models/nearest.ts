@@ -8,7 +8,9 @@ import { shapeOf } from "./model-shape.ts";
  */
 export function nearestNames(asked: string, models: readonly Model[], count: number): readonly string[] {
   const text = asked.slice(0, 80).toLowerCase();
-  const callable = models.filter((model) => model.disabledReason === undefined);
+  const callable = models.filter(
+    ({ name, disabledReason }) => disabledReason === undefined && !name.startsWith("MODEL_"),
+  ); // such a slot says nothing about what it is
   const family = callable.filter((model) => spellingsOf(model).some((spelling) => sharesFamily(text, spelling)));
   return (family.length > 0 ? family : callable)
     .map((model) => {

@@ -10,6 +10,10 @@ describe("a time in the past", () => {
     ["2w", now - 14 * 86_400_000],
     ["90m", now - 90 * 60_000],
     ["2026-11-01", new Date(2026, 10, 1).getTime()],
+    ["today", new Date(2026, 10, 21).getTime()],
+    ["yesterday", new Date(2026, 10, 20).getTime()],
+    ["this week", new Date(2026, 10, 16).getTime()],
+    ["last week", new Date(2026, 10, 9).getTime()],
     ["2026-11-01T10:30", new Date(2026, 10, 1, 10, 30).getTime()],
     ["2026-11-01T23:30:00-05:00", Date.parse("2026-11-02T04:30:00Z")],
   ])("may be written %s", (text, atMs) => {
@@ -22,7 +26,7 @@ describe("a time in the past", () => {
     expect(parseTime("7m", now + 1_234, "until")).toBe(now + 1_234 - 7 * 60_000);
   });
 
-  it.each(["", "yesterday", "7", "7y", "-3d", "2026-13-01", "2026-02-30", "2026-11-1", "1/2/2026"])(
+  it.each(["", "tomorrow", "7", "7y", "-3d", "2026-13-01", "2026-02-30", "2026-11-1", "1/2/2026"])(
     "is not %j: the error says what would be one",
     (text) => {
       expect(() => parseSince(text, now, "since")).toThrow(

@@ -160,7 +160,7 @@ export class Bench {
     const keyWords = ["printf", "%s", this.key];
     const way = { keyCommand: keyWords.join(" "), keyWords, shell: "sh" } as const;
     const listed = { id: model, name: "Claude", contextTokens: 200_000, maxOutputTokens: 32_768, images: true };
-    return { url: this.recorder.url, model, models: [listed], small: model, ...way };
+    return { url: this.recorder.url, model, models: [listed], small: model, newest: {}, ...way };
   }
 
   /** The client's own user. */

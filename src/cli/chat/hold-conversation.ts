@@ -178,6 +178,9 @@ function openTalk(begin: ChatStart, context: CommandContext) {
 /** Lines that come within this time of each other were pasted together, in ms. */
 const pasteMs = 25;
 
+/** What makes a terminal mark pasted text, and what ends that. Source: xterm, "Bracketed Paste Mode". */
+const [marksPastes, marksNoPastes] = ["\u001b[?2004h", "\u001b[?2004l"];
+
 /** The user's input at the prompt: a text or a key. */
 export type EnteredLine =
   | { readonly type: "text"; readonly text: string }
@@ -186,14 +189,14 @@ export type EnteredLine =
 
 /**
  * A prompt on a terminal with editing and history. A line that ends with `\` continues in the next one, `"""` begins and ends a text
- * of several lines, and pasted lines stay together. What is typed while an answer comes is the next entry; if the answer is stopped, it
+ * of several lines, and pasted lines stay together: a text that ends with a line feed waits for Enter. What is typed while an answer comes is the next entry; if the answer is stopped, it
  * waits at the prompt. The history is kept in memory only, because it holds prompts.
  */
 export class LineReader {
   readonly #clock: Clock;
   readonly #readline: Interface;
   readonly #screen: { isQuiet: boolean };
-  readonly #lines: string[] = [];
+  readonly #lines: { readonly text: string; readonly isPasted: boolean }[] = [];
   #onInterrupt: () => void = () => undefined;
   readonly #typed = new Notifier();
   #isEnded = false;
@@ -214,10 +217,17 @@ export class LineReader {
     });
     Object.defineProperty(output, "columns", { get: () => out.columns });
     this.#readline = createInterface({ input: io.stdin, output, terminal: true, historySize: 200, tabSize: 2 });
-    this.#readline.on("line", (line) => {
-      this.#lines.push(line);
+    let isPasted = false;
+    out.echo(marksPastes);
+    io.stdin.on("keypress", (_text, key?: { readonly name?: string }) => {
+      if (key?.name === "paste-start") isPasted = true;
+      if (key?.name === "paste-end") isPasted = false;
+    });
+    this.#readline.on("line", (text) => {
+      this.#lines.push({ text, isPasted });
       this.#typed.wake();
     });
+    this.#leave = () => out.echo(marksNoPastes);
     this.#readline.on("close", () => {
       this.#isEnded = true;
       this.#typed.wake();
@@ -237,14 +247,19 @@ export class LineReader {
   async read(prompt: string): Promise<EnteredLine> {
     this.#screen.isQuiet = false;
     this.#wasInterrupted = false;
-    if (this.#isStopped) this.#readline.write(this.#lines.splice(0).join(" ")); // to be sent or deleted
+    const typed = this.#isStopped && !this.#isEnded ? this.#lines.splice(0) : [];
+    if (typed.length > 0) this.#readline.write(typed.map(({ text }) => text).join(" ")); // to be sent or deleted
     this.#isStopped = false;
     const parts: string[] = [];
     let isBlock = false;
     for (;;) {
-      this.#readline.setPrompt(parts.length === 0 ? prompt : "… ");
-      if (this.#lines.length === 0 || parts.length > 0) this.#readline.prompt(true);
-      else this.#echo([`${prompt}${this.#lines[0] ?? ""}`, ...this.#lines.slice(1)]);
+      const first = this.#lines[0];
+      if (first !== undefined && parts.length === 0)
+        this.#echo([`${prompt}${first.text}`, ...this.#lines.slice(1).map(({ text }) => text)]);
+      else if (!this.#isEnded) {
+        this.#readline.setPrompt(parts.length === 0 ? prompt : "… ");
+        this.#readline.prompt(true);
+      }
       const line = await this.#nextLine();
       if (line === undefined) return { type: "end" };
       if (line === "interrupt") {
@@ -259,9 +274,9 @@ export class LineReader {
       }
       const goesOn = !isBlock && line.text.endsWith("\\");
       parts.push(goesOn ? line.text.slice(0, -1) : line.text);
-      if (!isBlock && !goesOn) {
-        while (await this.#isPasted()) parts.push(this.#lines.shift() ?? "");
-        return { type: "text", text: parts.join("\n") };
+      if (!isBlock && !goesOn && !line.isPasted) {
+        while (await this.#isPasted()) parts.push(this.#lines.shift()?.text ?? "");
+        return { type: "text", text: parts.join("\n").trimEnd() };
       }
     }
   }
@@ -279,15 +294,18 @@ export class LineReader {
 
   close(): void {
     this.#readline.close();
+    this.#leave();
   }
 
+  /** The terminal is as it was. */
+  readonly #leave: () => void;
   /** Shows what was typed while nothing was shown. */
   readonly #echo: (lines: readonly string[]) => void;
 
-  async #nextLine(): Promise<{ readonly text: string } | "interrupt" | undefined> {
+  async #nextLine(): Promise<{ readonly text: string; readonly isPasted: boolean } | "interrupt" | undefined> {
     for (;;) {
-      const text = this.#lines.shift();
-      if (text !== undefined) return { text };
+      const line = this.#lines.shift();
+      if (line !== undefined) return line;
       if (this.#wasInterrupted) return "interrupt";
       if (this.#isEnded) return undefined;
       await this.#typed.wait();

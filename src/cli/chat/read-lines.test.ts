@@ -75,3 +75,36 @@ test("Ctrl-C stops an answer, and what was typed meanwhile waits at the prompt",
   expect(await next).toEqual({ type: "text", text: "typed early, and sent" });
   reader.close();
 });
+
+test("Ctrl-D while an answer comes ends the conversation after it, also behind a line that was typed", async () => {
+  const end = { type: "end" };
+  for (const [typed, entries] of [
+    ["\u0004", [end, end]],
+    ["next\r\u0004", [{ type: "text", text: "next" }, end]],
+  ] as const) {
+    const { stdin, reader } = open();
+    await reader.during(
+      () => undefined,
+      async () => {
+        stdin.write(typed);
+        await idle();
+      },
+    );
+    expect([await reader.read("> "), await reader.read("> ")]).toEqual(entries);
+  }
+});
+
+test("a paste that ends with a line feed waits for Enter, where the terminal marks pastes", async () => {
+  const { stdin, reader, io } = open();
+  expect(io.written.stdout()).toContain("\u001b[?2004h");
+  const entered = reader.read("> ");
+  let isEntered = false;
+  void entered.then(() => (isEntered = true));
+  stdin.write("\u001b[200~first\rsecond\r\u001b[201~");
+  await idle();
+  expect(isEntered).toBe(false);
+  stdin.write("and mine\r");
+  expect(await entered).toEqual({ type: "text", text: "first\nsecond\nand mine" });
+  reader.close();
+  expect(io.written.stdout()).toContain("\u001b[?2004l");
+});

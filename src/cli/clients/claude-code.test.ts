@@ -11,6 +11,7 @@ const target: Target = {
   model: "m",
   models: [],
   small: "m",
+  newest: {},
   keyCommand: "key",
   keyWords: ["key"],
   shell: "sh",
@@ -19,11 +20,11 @@ const target: Target = {
 afterEach(() => rmSync(homeFolder, { recursive: true, force: true }));
 
 /** What `setup` sets under `env`, for a user with these variables in the settings. */
-function setUp(own: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
+function setUp(own: Readonly<Record<string, string>>, of = target): Readonly<Record<string, unknown>> {
   mkdirSync(join(homeFolder, ".claude"), { recursive: true });
   writeFileSync(join(homeFolder, ".claude/settings.json"), JSON.stringify({ env: own }));
   const machine = { homeFolder, env: { NO_PROXY: "corp" }, platform: process.platform, ownFolder: homeFolder };
-  const [edit] = claudeCode.edits?.(target, machine) ?? [];
+  const [edit] = claudeCode.edits?.(of, machine) ?? [];
   if (edit?.kind !== "json") throw new Error("no settings");
   return Object.fromEntries(edit.set.flatMap(({ path: [at, name], value }) => (at === "env" ? [[name, value]] : [])));
 }
@@ -36,4 +37,24 @@ it("keeps the gateway from a proxy that the user's settings name", () => {
 
 it("sets no exemption where the settings name no proxy", () => {
   expect(setUp({ EDITOR: "vi", HTTP_PROXY: "" })).not.toHaveProperty("NO_PROXY");
+});
+
+it("names the account's newest model of each family, also where no such variable was there, and no model for all sub-agents", () => {
+  const newest = {
+    "claude-opus": "claude-opus-4.6",
+    "claude-sonnet": "claude-sonnet-4.5",
+    "claude-haiku": "claude-haiku-4.5",
+  };
+  const machine = { homeFolder, env: {}, platform: process.platform, ownFolder: homeFolder };
+  const families = {
+    ANTHROPIC_DEFAULT_OPUS_MODEL: "claude-opus-4-6",
+    ANTHROPIC_DEFAULT_SONNET_MODEL: "claude-sonnet-4-5",
+    ANTHROPIC_DEFAULT_HAIKU_MODEL: "claude-haiku-4-5",
+    ANTHROPIC_SMALL_FAST_MODEL: "m",
+  };
+  const all = { ...families, CLAUDE_CODE_SUBAGENT_MODEL: "" };
+  expect(setUp({ CLAUDE_CODE_SUBAGENT_MODEL: "glm" }, { ...target, newest })).toMatchObject(all);
+  const { args = [], env } = claudeCode.launch?.({ ...target, newest }, "key", machine) ?? { env: {} };
+  expect(JSON.parse(args[1] ?? "")).toMatchObject({ env: { ...all, ANTHROPIC_DEFAULT_FABLE_MODEL: "m" } });
+  expect(env).toMatchObject(families);
 });

@@ -18,12 +18,10 @@ const elsewhere = [
     .split(" ")
     .map((cloud) => `CLAUDE_CODE_USE_${cloud}`),
 ];
-/** Variables that name a model of that other host. */
-const modelNames = [
-  ..."SONNET OPUS FABLE".split(" ").map((family) => `ANTHROPIC_DEFAULT_${family}_MODEL`),
-  ..."ANTHROPIC_DEFAULT_MODEL CLAUDE_CODE_SUBAGENT_MODEL CLAUDE_CODE_SUBAGENT_MODEL_FORCE".split(" "),
-];
-const small = ["ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_SMALL_FAST_MODEL"];
+/** What a user calls a family in Claude Code (`/model opus`, a sub-agent's `model: opus`), as its variable has it, and as the account's models begin. */
+const families = ["OPUS", "SONNET", "HAIKU", "FABLE"] as const;
+/** Variables that take one model for all: a sub-agent could no longer name its own. */
+const oneForAll = ["CLAUDE_CODE_SUBAGENT_MODEL", "CLAUDE_CODE_SUBAGENT_MODEL_FORCE"];
 
 /**
  * Claude Code: its settings name a command that prints the key, so that its files do not hold the key. `run` passes the same as settings of
@@ -51,9 +49,9 @@ export const claudeCode: Client = {
           value: "",
           ...(machine.env[name] === undefined && { ifThere: true as const }), // settings win over the shell's variables
         })),
-        ...modelNames.map((name) => ({
+        ...Object.entries(others(target)).map(([name, value]) => ({
           path: ["env", name],
-          value: vendorSpelling(target.model),
+          value,
           ifThere: true as const,
         })),
         { path: ["model"], value: vendorSpelling(target.model), ifThere: true },
@@ -71,7 +69,7 @@ export const claudeCode: Client = {
     const own = { ...variables(target), ...loopbackExemption(machine.env) };
     const env = {
       ...Object.fromEntries(["ANTHROPIC_AUTH_TOKEN", ...elsewhere].map((name) => [name, ""])),
-      ...Object.fromEntries(modelNames.map((name) => [name, model])),
+      ...others(target),
       ...own,
     };
     return {
@@ -82,12 +80,32 @@ export const claudeCode: Client = {
   },
 };
 
-function variables({ url, model, small: cheap }: Target): Record<string, string> {
+/** Each family is the account's newest model of it; background work gets the model that costs nothing. */
+function variables({ url, model, small, newest }: Target): Record<string, string> {
+  const ofFamilies = families.flatMap((family) => {
+    const id = newest[`claude-${family.toLowerCase()}`] ?? (family === "HAIKU" ? small : undefined);
+    return id === undefined ? [] : [[familyVariable(family), vendorSpelling(id)]];
+  });
   return {
     ANTHROPIC_BASE_URL: url,
     ANTHROPIC_MODEL: vendorSpelling(model),
-    ...Object.fromEntries(small.map((name) => [name, vendorSpelling(cheap)])),
+    ANTHROPIC_SMALL_FAST_MODEL: vendorSpelling(small),
+    ...Object.fromEntries(ofFamilies),
   };
+}
+
+/** What the user may have for another host: the chosen model in its place, and no model for all sub-agents. */
+function others(target: Target): Record<string, string> {
+  const own = variables(target);
+  const names = [...families.map(familyVariable), "ANTHROPIC_DEFAULT_MODEL"].filter((name) => own[name] === undefined);
+  return Object.fromEntries([
+    ...names.map((name) => [name, vendorSpelling(target.model)]),
+    ...oneForAll.map((name) => [name, ""]),
+  ]);
+}
+
+function familyVariable(family: string): string {
+  return `ANTHROPIC_DEFAULT_${family}_MODEL`;
 }
 
 /** A Claude model as its vendor writes it: `claude-sonnet-4.6` is `claude-sonnet-4-6`. Clients of the vendor take other spellings for retired models. */

@@ -22,6 +22,8 @@ export interface Target {
   readonly models: readonly ListedModel[];
   /** The one for titles and other small work: a model that costs nothing, else the model above. */
   readonly small: string;
+  /** The account's newest model of each family: `claude-opus` to `claude-opus-4.6`. */
+  readonly newest: Readonly<Record<string, string>>;
   /** A command line that prints the gateway's key, for configurations whose client runs it in a shell. */
   readonly keyCommand: string;
   /** The same as a program and its arguments. */

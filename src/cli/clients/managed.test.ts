@@ -9,6 +9,7 @@ const target: Target = {
   url: "http://127.0.0.1:1",
   model: "m",
   small: "m",
+  newest: {},
   models: [],
   keyCommand: "millrace keys --value",
   keyWords: ["millrace", "keys", "--value"],

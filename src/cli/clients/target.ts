@@ -55,17 +55,40 @@ export async function readTarget(
   const withSmall = short.some(({ id }) => id === small)
     ? short
     : [...short, ...models.filter(({ id }) => id === small)];
-  return { url, model, why, models: allModels ? models : withSmall, small, ...way };
+  return { url, model, why, models: allModels ? models : withSmall, small, newest: newestOfFamilies(data), ...way };
 }
 
-/** The first model of the list that costs nothing, if there is one; a slot of the vendor says nothing about what it is. */
+/** The newest model of each family that has a version in its name. */
+function newestOfFamilies(models: readonly { readonly id: string }[]): Readonly<Record<string, string>> {
+  const newest = new Map<string, { readonly id: string }>();
+  for (const model of models) {
+    const family = familyOf(model);
+    const known = newest.get(family);
+    if (known === undefined || isNewer(model, known)) newest.set(family, model);
+  }
+  return Object.fromEntries([...newest].map(([family, { id }]) => [family, id]));
+}
+
+/**
+ * The newest model that costs nothing, if there is one, whichever was used last; a slot of the vendor says nothing about what it is.
+ */
 export function freeModel(
   models: readonly Pick<z.output<typeof listSchema>["data"][number], "id" | "millrace">[],
 ): string | undefined {
-  return models.find(({ id, millrace: cost }) => {
+  const free = models.filter(({ id, millrace: cost }) => {
     const isFree = cost?.credit_multiplier == null ? cost?.cost_tier === "free" : cost.credit_multiplier === 0;
     return isFree && !id.startsWith("MODEL_");
-  })?.id;
+  });
+  return free.map(({ id }) => id).toSorted(byName)[0];
+}
+
+/** An order that depends on the names alone: the families of the vendor's own small models first, of one family the newest. */
+function byName(a: string, b: string): number {
+  const rank = (id: string) => (id.startsWith("swe-") ? 0 : 1);
+  const [first, second] = [familyOf({ id: a }), familyOf({ id: b })];
+  if (rank(a) !== rank(b)) return rank(a) - rank(b);
+  if (first !== second) return first < second ? -1 : 1;
+  return isNewer({ id: a }, { id: b }) ? -1 : 1;
 }
 
 /**
@@ -85,6 +108,7 @@ export function targetWithoutModels(
     why: `${cause}, so the configuration names only ${model}${choice}. Start Devin Desktop before the first question; then this command also writes the other models.`,
     models: [{ id: model, name: model, contextTokens: undefined, maxOutputTokens: undefined, images: true }],
     small: model,
+    newest: Object.fromEntries(["claude-opus", "claude-sonnet", "claude-haiku"].map((family) => [family, family])), // the gateway takes these for the newest
     ...way,
   };
 }

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { chatModel } from "../chat/answer-facts.ts";
+import { setUpClients } from "../clients/installed.ts";
 import { listModels } from "../clients/target.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import {
@@ -102,7 +103,18 @@ const setCommand = defineCommand({
     const set = model === undefined ? key : `${key} = ${model}`;
     out.line(values.length === 0 ? `${key} has its default again.` : `${set} is set in ${settings.configFile}.`);
     out.note(await howToApply(key, context));
+    const setUp = key === "serve.model" ? setUpClients(settings.folder) : [];
+    for (const client of setUp)
+      out.note(`${client} keeps the model of its setup: \`millrace setup ${client}\` writes this one.`);
   },
+});
+
+const unsetCommand = defineCommand({
+  name: "unset",
+  summary: "Remove a setting from the file: its default counts again",
+  arguments: [{ ...keyArgument, required: true }],
+  options: {},
+  run: (input, context) => setCommand.run({ ...input, args: input.args.slice(0, 1) }, context),
 });
 
 /** The model that a name means in the running gateway; undefined where none runs. Throws `unknown_model`. */
@@ -134,7 +146,7 @@ export const configCommand = defineCommand({
   description:
     "The configuration file sets the options of serve, under [serve]; agents have their own tables. A variable wins over the file, and an option on the command line over both.",
   options: {},
-  subcommands: [getCommand, setCommand, checkCommand, pathCommand, schemaCommand],
+  subcommands: [getCommand, setCommand, unsetCommand, checkCommand, pathCommand, schemaCommand],
   examples: [
     ["millrace config set model claude-opus-4.5", "the default model"],
     ["millrace config set retention 7d", "keep answers for a week"],

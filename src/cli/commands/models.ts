@@ -170,8 +170,9 @@ async function printModels(
   }
 }
 
-function hasWords({ name, label, uid }: Model, words: readonly string[]): boolean {
-  const text = `${name} ${label} ${uid}`.toLowerCase();
+function hasWords(model: Model, words: readonly string[]): boolean {
+  const { name, label, uid } = model;
+  const text = `${name} ${label} ${uid} ${priceOf(model) === 0 ? "free" : ""}`.toLowerCase();
   return words.every((word) => text.includes(word.toLowerCase()));
 }
 

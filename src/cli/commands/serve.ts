@@ -70,6 +70,7 @@ export const serveCommand = defineCommand({
       if (!options.json && !options.accept) await askConsent(options, context);
       return startInBackground(argv, context);
     }
+    if (!options.json && !options.accept) await askConsent(options, context);
     const by = startedBy(io.env);
     const record = {
       pid: process.pid,
@@ -109,7 +110,6 @@ export const serveCommand = defineCommand({
         const at = { url: listening.url, base, socket, startedBy: by };
         for await (const line of firstLines(composed, at, options, context)) out.prose(line);
       }
-      if (!options.json && !options.accept) await askConsent(options, context);
       if (by === "command") {
         const isWorking = () => composed.isWorking();
         await untilIdle({ listening, isWorking, home, address }, io.clock, signal);

@@ -88,7 +88,7 @@ describe("what setup writes", () => {
 
   it("has each model by the API of its vendor for droid, which warns of every other one in the user's place", () => {
     const models = ["claude-opus-4.6", "gpt-5.5", "kimi-k2"].map(listed);
-    const target = { url: "http://x", model: "kimi-k2", models, small: "kimi-k2" };
+    const target = { url: "http://x", model: "kimi-k2", models, small: "kimi-k2", newest: {} };
     const words = { keyCommand: "k", keyWords: ["k"], shell: "sh" } as const;
     const machine = { homeFolder: "/home/me", ownFolder: "/home/me/.millrace", env: {}, platform: "linux" } as const;
     const [edit] = droid.edits?.({ ...target, ...words }, machine) ?? [];

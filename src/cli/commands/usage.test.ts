@@ -185,7 +185,8 @@ describe("millrace usage", () => {
   });
 
   it.each([
-    [["--since", "yesterday"], "is not a time"],
+    [["--since", "tomorrow"], "is not a time"],
+    [["--since", "1d", "--until", "2d"], "--until is not after --since"],
     [["--since", "2026-02-30"], "is not a time"],
     [["--by", "colour"], "one of model, client"],
   ])("refuses %j with 64 and says why", async (argv, words) => {

@@ -4,7 +4,7 @@ import { localZone } from "../../base/time-zone.ts";
 import type { LimitsEnvelope, LimitsWindowEnvelope } from "../../usage/envelope.ts";
 import { spendDimensions } from "../../usage/history/history.ts";
 import { durationInWords } from "../../usage/pace-words.ts";
-import { parseSince } from "../../usage/since.ts";
+import { parseSince, parseTime } from "../../usage/since.ts";
 import { type Command, type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { type LimitsSource, limitsSource, type OpenLimitsSource } from "../compose/limits-source.ts";
 import { readLimitsFile } from "../limits/limits-file.ts";
@@ -14,7 +14,8 @@ import { exitCodes } from "../terminal/exit-codes.ts";
 import { limitsTable, printElsewhere, printSpend, spellInstant } from "../terminal/usage-table.ts";
 
 const options = {
-  since: text("show the use since this time: 7d, 36h, 2w, 2026-11-01", "<time>"),
+  since: text("show the use since this time: 7d, 36h, 2w, 2026-11-01, yesterday, last week", "<time>"),
+  until: text("with --since or --by: show the use until this time", "<time>"),
   by: choice("sum the use by", spendDimensions, undefined, { defaultText: "model" }),
   models: flag("also show the limits of single models"),
   ide: ideChoice("only this IDE", ["devin", "devin-next", "antigravity"]),
@@ -42,6 +43,7 @@ export function usageCommand(openSource: OpenLimitsSource = limitsSource()): Com
     examples: [
       ["millrace usage", "what is left now"],
       ["millrace usage --since 7d --by project", "what each project cost this week"],
+      ["millrace usage --since yesterday --until today --by client", "who used it yesterday"],
       ["millrace usage --min-remaining 15 --window weekly && ./nightly.sh", "run the script only if 15 % are left"],
     ],
     async run({ options }, context) {
@@ -50,7 +52,8 @@ export function usageCommand(openSource: OpenLimitsSource = limitsSource()): Com
         const { minRemaining } = options;
         if (minRemaining !== undefined)
           return guard({ ...options, minRemaining }, await source.limits(context.signal), context);
-        if (options.since !== undefined || options.by !== undefined) await report(options, source, context);
+        if (options.since !== undefined || options.by !== undefined || options.until !== undefined)
+          await report(options, source, context);
         else show(options, await limitsOf(source, context, !options.json, options.ide), context);
         return exitCodes.ok;
       } finally {
@@ -126,10 +129,16 @@ function nameOfIde({ data }: LimitsEnvelope, ide: string | null): string {
 
 async function report(options: UsageOptions, source: LimitsSource, context: CommandContext): Promise<void> {
   const { out, io, signal } = context;
-  const sinceMs = parseSince(options.since ?? "30d", io.clock.now(), "--since");
+  const nowMs = io.clock.now();
+  const sinceMs = parseSince(options.since ?? "30d", nowMs, "--since");
+  const untilMs = options.until === undefined ? undefined : parseTime(options.until, nowMs, "--until");
+  if (untilMs !== undefined && untilMs <= sinceMs) {
+    const hint = "Give an earlier --since, or a later --until.";
+    throw new MillraceError("invalid_request", "--until is not after --since.", { hint });
+  }
   const { zone: timeZone, isFallback } = localZone();
   if (isFallback) out.note(`TZ=${JSON.stringify(io.env["TZ"] ?? "")} names no time zone: days and times are in UTC.`);
-  const usage = await source.usage({ sinceMs, by: options.by ?? "model", timeZone }, signal);
+  const usage = await source.usage({ sinceMs, untilMs, by: options.by ?? "model", timeZone }, signal);
   if (options.json) return out.json(usage);
   if (usage.data.length === 0) out.line(`No turn ended since ${spellInstant(sinceMs)}.`);
   else printSpend(usage, out, options.wide);

@@ -75,6 +75,8 @@ export function promptedHere(result: DiscoveryResult): readonly PromptedIde[] {
 /**
  * Asks the user on a terminal, once, whether prompts may go to the IDE that is found here; with `accept` the answer is yes. Off a
  * terminal nothing is asked: the first prompt is refused then, and the error contains the next step.
+ *
+ * @throws MillraceError `consent_needed` for a no: the command ends.
  */
 export async function askConsent(
   { accept, ...options }: IdeOptions & { readonly accept?: boolean | undefined },
@@ -87,10 +89,10 @@ export async function askConsent(
   for (const ide of unconsented(found, settings.folder)) {
     if (accept !== true) {
       out.note(spellConsent(ide.product));
-      if (!(await askYes("Do you agree?", io))) {
-        out.note("Millrace sends no prompt there. Type `millrace init --accept` to allow it.");
-        continue;
-      }
+      if (!(await askYes("Do you agree?", io)))
+        throw new MillraceError("consent_needed", `Millrace sends no prompt to ${ide.product}.`, {
+          hint: "Type `millrace init --accept` to allow it.",
+        });
     }
     giveConsent(settings.folder, ide, io.clock.now());
   }

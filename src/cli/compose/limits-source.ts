@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isDegraded, type MillraceError } from "../../base/errors.ts";
 import { modelSchema } from "../../gateway/dashboard/inventory.ts";
 import { parseOverrides } from "../../ide/discover/overrides.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
@@ -23,7 +24,13 @@ import { devinRecords, openOwnHistory } from "../limits/open-own-history.ts";
 export interface LimitsSource {
   limits(signal: AbortSignal): Promise<LimitsEnvelope>;
   usage(
-    query: { readonly sinceMs: number; readonly by: SpendDimension; readonly timeZone: string },
+    /** `untilMs`: up to now where it is left out. */
+    query: {
+      readonly sinceMs: number;
+      readonly untilMs?: number | undefined;
+      readonly by: SpendDimension;
+      readonly timeZone: string;
+    },
     signal: AbortSignal,
   ): Promise<UsageEnvelope>;
   /** When these models were used last, epoch ms by UID. */
@@ -33,6 +40,8 @@ export interface LimitsSource {
 
 /** The history and a meter of this process, for when no gateway runs. */
 export interface LocalMeter {
+  /** Why the history of the disk cannot be read; then one in memory is in its place, and the plan can still be read. */
+  readonly problem?: MillraceError | undefined;
   readonly history: UsageHistory;
   readonly elsewhere: Meter["elsewhere"];
   /** Opened when limits are asked for: it brings along all that finds and asks an IDE, which a report does without. */
@@ -55,8 +64,9 @@ export function limitsSource(
 function ofGateway(gateway: GatewayClient): LimitsSource {
   return {
     limits: (signal) => askGateway(gateway, "/v1/limits", limitsSchema, { signal }),
-    usage({ sinceMs, by, timeZone }, signal) {
+    usage({ sinceMs, untilMs, by, timeZone }, signal) {
       const query = new URLSearchParams({ since: new Date(sinceMs).toISOString(), by, time_zone: timeZone });
+      if (untilMs !== undefined) query.set("until", new Date(untilMs).toISOString());
       return askGateway(gateway, `/v1/usage?${query.toString()}`, usageSchema, { signal });
     },
     async lastUses(_, signal) {
@@ -78,7 +88,8 @@ function ofMeter(local: LocalMeter, { io }: CommandContext): LimitsSource {
   return {
     limits: async (signal) => encodeLimits(await (await local.meter()).limits({ wait: true }, signal)),
     async usage(asked) {
-      const query = { ...asked, untilMs: io.clock.now() + 1 };
+      if (local.problem !== undefined) throw local.problem;
+      const query = { ...asked, untilMs: asked.untilMs ?? io.clock.now() + 1 };
       return encodeUsage({ ...usageReport(history, query), elsewhere: await local.elsewhere(query) }, nameOf);
     },
     lastUses: (uids) => Promise.resolve(history.lastUses(uids)),
@@ -92,11 +103,12 @@ function ofMeter(local: LocalMeter, { io }: CommandContext): LimitsSource {
  */
 export function openLocalMeter({ io, settings }: CommandContext, shared?: IdeFinder): LocalMeter {
   const overrides = parseOverrides(io.env);
-  const history = openOwnHistory(settings.storeFile);
+  const { history, problem } = historyHere(settings.storeFile);
   let finder: IdeFinder | undefined;
   const records = devinRecords(io, overrides.onlyHome);
   return {
     history,
+    problem,
     elsewhere: (query) => records.elsewhere(query, (...asked) => history.sessions(...asked)),
     async meter() {
       const [{ composeIdeFinder }, { meterOver }] = await Promise.all([
@@ -111,4 +123,13 @@ export function openLocalMeter({ io, settings }: CommandContext, shared?: IdeFin
       history.close();
     },
   };
+}
+
+function historyHere(file: string): { readonly history: UsageHistory; readonly problem?: MillraceError } {
+  try {
+    return { history: openOwnHistory(file) };
+  } catch (error) {
+    if (!isDegraded(error)) throw error;
+    return { history: openOwnHistory(undefined), problem: error };
+  }
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { until } from "../../base/wait.fake.ts";
 import { askLine, askYes, stepsNamed } from "./ask-yes.ts";
 import { fakeIo } from "./io.fake.ts";
 
@@ -8,6 +9,15 @@ test("Ctrl-D at a question is a no and ends its line", async () => {
   io.stdin.push(null);
   expect(await answer).toBe(false);
   expect(io.written.stderr()).toBe("Do this? [y/N] \n");
+});
+
+test("an answer that is not understood is asked for again, and counts as no answer", async () => {
+  const io = fakeIo({ homeFolder: "/nonexistent" });
+  const answer = askYes("Do this?", io);
+  io.stdin.push("yess\n");
+  await until(() => io.written.stderr().includes("Type y or n."));
+  io.stdin.push("y\n");
+  expect(await answer).toBe(true);
 });
 
 test("Ctrl-C at a question ends the command", async () => {

@@ -7,9 +7,17 @@ export function canAsk({ io, out }: { readonly io: Pick<Io, "stdin">; readonly o
   return io.stdin.isTTY === true && out.isTerminal;
 }
 
-/** Asks on the terminal; true for `y` or `yes`. The end of the input (Ctrl-D) is a no; Ctrl-C ends the command. */
+/**
+ * Asks on the terminal until the answer is understood; true for `y` or `yes`. No answer and the end of the input (Ctrl-D) are a no; Ctrl-C
+ * ends the command.
+ */
 export async function askYes(question: string, io: Io): Promise<boolean> {
-  return isYes(await askLine(`${question} [y/N]`, io));
+  for (;;) {
+    const answer = await askLine(`${question} [y/N]`, io);
+    if (isYes(answer)) return true;
+    if (/^(?:no?)?$/i.test(answer)) return false;
+    io.stderr.write("Type y or n.\n");
+  }
 }
 
 const isYes = (answer: string) => /^y(?:es)?$/i.test(answer);

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
-import { describe, expect, it } from "vitest";
-import { spellAge, spellBytes, spellCount, spellLines } from "./spell.ts";
+import { describe, expect, it, test } from "vitest";
+import { nearestWord, spellAge, spellBytes, spellCount, spellLines } from "./spell.ts";
 
 describe("what doctor spells out", () => {
   it.each([
@@ -44,4 +44,14 @@ describe("what doctor spells out", () => {
       }),
     );
   });
+});
+
+test.each([
+  ["codx", "codex"],
+  ["sttaus", "status"],
+  ["Serve", "serve"],
+  ["update", undefined],
+  ["top", undefined],
+])("of a mistyped %s the near word is %s", (typed, nearest) => {
+  expect(nearestWord(typed, ["codex", "status", "serve", "usage", "stop"])).toBe(nearest);
 });

@@ -2,9 +2,10 @@ import { editDistance } from "../../models/nearest.ts";
 
 /** The word that was probably meant; undefined where none is near. */
 export function nearestWord(typed: string, words: readonly string[]): string | undefined {
-  const [nearest] = words.toSorted((a, b) => editDistance(typed, a) - editDistance(typed, b));
-  const most = Math.max(2, Math.floor(typed.length / 2));
-  return nearest !== undefined && editDistance(typed, nearest) <= most ? nearest : undefined;
+  const most = Math.max(typed.length < 4 ? 1 : 2, Math.floor(typed.length / 3));
+  return words
+    .filter((word) => word[0] === typed[0]?.toLowerCase() && editDistance(typed.toLowerCase(), word) <= most)
+    .toSorted((a, b) => editDistance(typed, a) - editDistance(typed, b))[0];
 }
 
 /** `312 KB`, `1.4 GB`; powers of 1000, as disks are sold. */

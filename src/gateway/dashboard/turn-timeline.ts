@@ -12,12 +12,14 @@ import { openTimelineEntry, timelineEntry } from "./turn-summary.ts";
 /** A turn's events as they come, to its end, with its text while `showsText`. If the client sealed the turn, an entry is the event's outline. */
 export async function* turnTimeline(
   { turns }: { readonly turns: Pick<Turns, "follow" | "outline"> },
-  { turnId, sealed }: Pick<TurnRecord, "turnId" | "sealed">,
+  { turnId, sealed, outline }: Pick<TurnRecord, "turnId" | "sealed" | "outline">,
   showsText: () => boolean,
   signal: AbortSignal,
 ): AsyncGenerator<WireEvent, void> {
   const entry = (outline: unknown): WireEvent => ({ name: "entry", data: writeJson(outline) });
-  if (sealed === true) {
+  if (sealed === true && outline !== undefined) {
+    for (const event of outline) yield entry(timelineEntry(event)); // it has ended: its row says in short what it was
+  } else if (sealed === true) {
     for await (const event of turns.outline(turnId, startOfLog, signal)) yield entry(timelineEntry(event));
   } else {
     for await (const event of turns.follow(turnId, startOfLog, signal))
