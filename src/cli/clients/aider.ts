@@ -38,9 +38,9 @@ export const aider: Client = {
     },
   ],
   notes: (target) => [`Before you start it: ${exportKey(target, "OPENAI_API_KEY")}`],
-  launch({ url, model }, key, { ownFolder }) {
+  launch({ url, model }, { key, folder }) {
     const base = `${url}/v1`;
-    const file = join(ownFolder, "run", "aider.yml");
+    const file = join(folder, "aider.yml");
     const whole = [{ name: "aider/extra_params", extra_params: { api_base: base } }]; // for every model, after all other settings
     return {
       // arguments win over its configuration files and over each `.env` that it reads, its own variables over those files

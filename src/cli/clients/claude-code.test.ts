@@ -46,6 +46,7 @@ it("names the account's newest model of each family, also where no such variable
     "claude-haiku": "claude-haiku-4.5",
   };
   const machine = { homeFolder, env: {}, platform: process.platform, ownFolder: homeFolder };
+  const run = { key: "key", variable: "MILLRACE_X_API_KEY", command: "printf key", folder: homeFolder };
   const families = {
     ANTHROPIC_DEFAULT_OPUS_MODEL: "claude-opus-4-6",
     ANTHROPIC_DEFAULT_SONNET_MODEL: "claude-sonnet-4-5",
@@ -54,7 +55,7 @@ it("names the account's newest model of each family, also where no such variable
   };
   const all = { ...families, CLAUDE_CODE_SUBAGENT_MODEL: "" };
   expect(setUp({ CLAUDE_CODE_SUBAGENT_MODEL: "glm" }, { ...target, newest })).toMatchObject(all);
-  const { args = [], env } = claudeCode.launch?.({ ...target, newest }, "key", machine) ?? { env: {} };
+  const { args = [], env } = claudeCode.launch?.({ ...target, newest }, run, machine) ?? { env: {} };
   expect(JSON.parse(args[1] ?? "")).toMatchObject({ env: { ...all, ANTHROPIC_DEFAULT_FABLE_MODEL: "m" } });
   expect(env).toMatchObject(families);
 });

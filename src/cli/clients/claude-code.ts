@@ -63,7 +63,7 @@ export const claudeCode: Client = {
     "A project whose own .claude/settings.json names another host or a proxy gets no key; `millrace run claude-code` asks the gateway there, too.",
     ...smallNote(target),
   ],
-  launch(target, key, machine) {
+  launch(target, run, machine) {
     refuseManaged(claudeCode, managedPaths, managedSettings, machine);
     const model = vendorSpelling(target.model);
     const own = { ...variables(target), ...loopbackExemption(machine.env) };
@@ -74,8 +74,11 @@ export const claudeCode: Client = {
     };
     return {
       // the key is in no argument: other users can read those
-      args: ["--settings", JSON.stringify({ apiKeyHelper: target.keyCommand, model, env })],
-      env: { ...Object.fromEntries(elsewhere.map((name) => [name, undefined])), ...own, ANTHROPIC_AUTH_TOKEN: key },
+      args: ["--settings", JSON.stringify({ apiKeyHelper: run.command, model, env })],
+      env: {
+        ...Object.fromEntries(["ANTHROPIC_AUTH_TOKEN", ...elsewhere].map((name) => [name, undefined])),
+        ...own,
+      },
     };
   },
 };

@@ -49,8 +49,19 @@ export interface ClientStart {
   readonly args?: readonly string[];
   /** Undefined takes a variable of the user away. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Files of Millrace's own that the arguments name. No key stands in them. */
+  /** Files of this run that the arguments name. No key stands in them. */
   readonly files?: readonly { readonly file: string; readonly text: string }[];
+}
+
+/** The key of one run of one client. It ends with the run. */
+export interface RunKey {
+  readonly key: string;
+  /** The variable that has it in the client's environment: random, so that no file of a project can name it. */
+  readonly variable: string;
+  /** A shell's command line that prints it there. */
+  readonly command: string;
+  /** For the files of this run. */
+  readonly folder: string;
 }
 
 /** One client, as data: how its configuration is changed, and how it is started without changing it. */
@@ -70,10 +81,10 @@ export interface Client {
   /** Notes for the user after the changes; for a client without changes, the whole instructions, in a shell that has the variables `env`. */
   readonly notes: (target: Target, env: Machine["env"]) => readonly string[];
   /**
-   * How it is started; `key` goes into the environment of that one process. Undefined for programs with windows. Throws `invalid_request`
+   * How it is started; `run.variable` stands in its environment already. Undefined for programs with windows. Throws `invalid_request`
    * where a configuration that no argument overrides would lead it elsewhere.
    */
-  readonly launch?: (target: Target, key: string, machine: Machine) => ClientStart;
+  readonly launch?: (target: Target, run: RunKey, machine: Machine) => ClientStart;
   /** Its own arguments that would win over those of `launch` and lead it, with the gateway's key, to another host: `run` refuses them by name. */
   readonly refused?: RegExp;
 }

@@ -38,11 +38,11 @@ export const copilot: Client = {
       shell: target.shell,
     }),
   ],
-  launch: (target, key, { env }) => ({
+  launch: (target, { command }, { env }) => ({
     env: {
       ...Object.fromEntries(ofProvider(env).map((name) => [name, undefined])),
       ...provider(target),
-      COPILOT_PROVIDER_API_KEY: key,
+      COPILOT_PROVIDER_API_KEY_COMMAND: command,
     },
   }),
 };

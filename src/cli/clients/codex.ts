@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { stringify } from "smol-toml";
-import { type Client, keyVariable, type ListedModel } from "./client.ts";
+import type { Client, ListedModel } from "./client.ts";
 import { type ManagedPaths, refuseManaged } from "./managed.ts";
 
 /** Its web search is a hosted tool, which Millrace cannot run. Codex offers it to every model unless this setting disables it. */
@@ -38,10 +38,10 @@ export const codex: Client = {
     },
   ],
   notes: () => ["Start it with: codex --profile millrace"],
-  launch({ url, model, models }, key, machine) {
+  launch({ url, model, models }, { variable }, machine) {
     refuseManaged(codex, managedPaths, managedSettings, machine);
     const args = [
-      ...["name=Millrace", `base_url=${url}/v1`, `env_key=${keyVariable}`, "wire_api=responses"].flatMap((setting) => {
+      ...["name=Millrace", `base_url=${url}/v1`, `env_key=${variable}`, "wire_api=responses"].flatMap((setting) => {
         const [name = "", value = ""] = setting.split(/=(.*)/s);
         return ["-c", `model_providers.millrace.${name}=${toml(value)}`];
       }),
@@ -54,7 +54,7 @@ export const codex: Client = {
         setting,
       ]),
     ];
-    return { args, env: { [keyVariable]: key } };
+    return { args, env: {} };
   },
 };
 

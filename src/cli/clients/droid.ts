@@ -12,7 +12,7 @@ export const droid: Client = {
     {
       kind: "json",
       file: join(homeFolder, ".factory", "settings.json"),
-      set: customModels(target).map((value) => ({ path: ["customModels"], key: "id", value })),
+      set: customModels(target, keyVariable).map((value) => ({ path: ["customModels"], key: "id", value })),
     },
   ],
   notes: (target) => [
@@ -20,12 +20,15 @@ export const droid: Client = {
     `Pick the model with /model, or: droid exec --model ${idOf(target.model)} "…"`,
     'In scripts, add --output-format stream-json: as text, droid shows "Exec failed" instead of each error message.',
   ],
-  launch: (target, key, { ownFolder }) => {
-    const file = join(ownFolder, "run", "droid.json");
-    const settings = { customModels: customModels(target), sessionDefaultSettings: { model: idOf(target.model) } };
+  launch: (target, { variable, folder }) => {
+    const file = join(folder, "droid.json");
+    const settings = {
+      customModels: customModels(target, variable),
+      sessionDefaultSettings: { model: idOf(target.model) },
+    };
     return {
       args: ["--settings", file],
-      env: { [keyVariable]: key },
+      env: {},
       files: [{ file, text: `${JSON.stringify(settings, null, 2)}\n` }],
     };
   },
@@ -35,13 +38,13 @@ function idOf(model: string): string {
   return `custom:millrace:${model}`;
 }
 
-function customModels({ url, models }: Target) {
+function customModels({ url, models }: Target, variable: string) {
   return models.map(({ id, name, contextTokens, maxOutputTokens, images }) => ({
     id: idOf(id),
     model: id,
     displayName: `${name} (Millrace)`,
     ...apiOf(id, url),
-    apiKey: `\${${keyVariable}}`,
+    apiKey: `\${${variable}}`,
     ...told({ maxContextLimit: contextTokens, maxOutputTokens }),
     noImageSupport: !images,
   }));

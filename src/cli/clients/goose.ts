@@ -11,7 +11,7 @@ export const goose: Client = {
     ...shellLines(provider(target), ofAnother, { env, shell: target.shell }),
     `  ${exportKey(target, "OPENAI_API_KEY")}`,
   ],
-  launch: (target, key) => ({
+  launch: (target, { key }) => ({
     env: {
       ...Object.fromEntries(ofAnother.map((name) => [name, undefined])),
       ...provider(target),

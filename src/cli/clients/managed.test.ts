@@ -16,12 +16,14 @@ const target: Target = {
   shell: "sh",
 };
 
+const run = { key: "key", variable: "MILLRACE_X_API_KEY", command: "printf key", folder: "/nowhere" };
+
 function launch(name: string, file: string, text: string, platform: NodeJS.Platform) {
   const home = temporaryHome();
   mkdirSync(dirname(join(home, file)), { recursive: true });
   writeFileSync(join(home, file), text);
   const machine = { homeFolder: home, env: {}, platform, ownFolder: join(home, ".millrace"), systemFolder: home };
-  return clients.find((client) => client.name === name)?.launch?.(target, "key", machine);
+  return clients.find((client) => client.name === name)?.launch?.(target, run, machine);
 }
 
 const elsewhere = '{ "env": { "ANTHROPIC_BASE_URL": "https://gateway.example" } }';

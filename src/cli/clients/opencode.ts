@@ -33,9 +33,9 @@ export const openCode: Client = {
     "The plugin finds or starts the gateway by itself; all models of the account are under `millrace/`.",
     ...smallNote(target),
   ],
-  launch(target, key, machine) {
+  launch(target, { variable }, machine) {
     refuseManaged(openCode, managedPaths("opencode"), managedSettings, machine);
-    return { env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(fenced(openCodeConfig(target))), [keyVariable]: key } };
+    return { env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(fenced(openCodeConfig(target, variable))) } };
   },
 };
 
@@ -80,7 +80,7 @@ function fenced(config: ReturnType<typeof openCodeConfig>) {
 }
 
 /** The gateway as a provider, with the default model. */
-function openCodeConfig({ url, model, small, models }: Target) {
+function openCodeConfig({ url, model, small, models }: Target, variable: string) {
   const entries = models.map(({ id, name, contextTokens, maxOutputTokens, images }) => [
     id,
     {
@@ -98,7 +98,7 @@ function openCodeConfig({ url, model, small, models }: Target) {
       millrace: {
         npm: "@ai-sdk/openai-compatible",
         name: "Millrace",
-        options: { baseURL: `${url}/v1`, apiKey: `{env:${keyVariable}}`, includeUsage: true },
+        options: { baseURL: `${url}/v1`, apiKey: `{env:${variable}}`, includeUsage: true },
         models: Object.fromEntries(entries),
       },
     },
@@ -112,15 +112,15 @@ export const kilo: Client = {
   programs: ["kilo"],
   install: "npm install --global @kilocode/cli",
   edits: (target, machine) => {
-    const { model, provider } = openCodeConfig(target);
+    const { model, provider } = openCodeConfig(target, keyVariable);
     return editsOf(xdgConfig(machine, "kilo"), "kilo", [
       { path: ["provider", "millrace"], value: provider.millrace },
       { path: ["model"], value: model },
     ]);
   },
   notes: (target) => [`Before you start it: ${exportKey(target)}`],
-  launch(target, key, machine) {
+  launch(target, { variable }, machine) {
     refuseManaged(kilo, managedPaths("kilo"), managedSettings, machine);
-    return { env: { KILO_CONFIG_CONTENT: JSON.stringify(fenced(openCodeConfig(target))), [keyVariable]: key } };
+    return { env: { KILO_CONFIG_CONTENT: JSON.stringify(fenced(openCodeConfig(target, variable))) } };
   },
 };

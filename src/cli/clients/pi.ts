@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Client, exemptionNotes, keyVariable, type Target } from "./client.ts";
+import { type Client, exemptionNotes, type Target } from "./client.ts";
 
 /** pi: a provider in its list of models, whose key is the output of a command. Source: the page on models in the package of pi 0.86.1. */
 export const pi: Client = {
@@ -30,12 +30,12 @@ export const pi: Client = {
     "All of these models are in pi's list under `/model`.",
     ...exemptionNotes("A settings file of pi", target, env),
   ],
-  launch: (target, key, { ownFolder }) => {
-    const extension = join(ownFolder, "run", "pi.js");
-    const registered = JSON.stringify(provider(target, `$${keyVariable}`), null, 2);
+  launch: (target, { variable, folder }) => {
+    const extension = join(folder, "pi.js");
+    const registered = JSON.stringify(provider(target, `$${variable}`), null, 2);
     return {
       args: ["--extension", extension, "--provider", "millrace", "--model", target.model],
-      env: { [keyVariable]: key },
+      env: {},
       files: [{ file: extension, text: `export default (pi) => pi.registerProvider("millrace", ${registered});\n` }],
     };
   },

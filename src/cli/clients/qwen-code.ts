@@ -46,19 +46,19 @@ export const qwenCode: Client = {
     ...exemptionNotes("A settings file of Qwen Code", target, env),
   ],
   // A provider of the user's or the project's that has this model's name would win over the arguments; the system's settings win over it.
-  launch: ({ url, model }, key, machine) => {
+  launch: ({ url, model }, { variable, folder }, machine) => {
     const given = machine.env[systemVariable];
     const paths = given === undefined ? managedPaths : { linux: [given], darwin: [given], win32: [given] };
     const managed = given === undefined ? machine : { ...machine, systemFolder: "/" };
     refuseManaged(qwenCode, paths, ["modelProviders", "security.auth"], managed);
-    const file = join(machine.ownFolder, "run", "qwen.json");
-    const provider = { id: model, name: model, baseUrl: `${url}/v1`, envKey: keyVariable };
+    const file = join(folder, "qwen.json");
+    const provider = { id: model, name: model, baseUrl: `${url}/v1`, envKey: variable };
     const security = { auth: { selectedType: "openai", baseUrl: `${url}/v1` } };
     const own = { modelProviders: { openai: [provider] }, security };
     const text = `${JSON.stringify({ ...Object.assign({}, ...managedContents(paths, managed)), ...own }, null, 2)}\n`;
     return {
       args: ["--auth-type", "openai", "--openai-base-url", `${url}/v1`, "--model", model],
-      env: { OPENAI_API_KEY: key, [keyVariable]: key, [systemVariable]: file },
+      env: { [systemVariable]: file },
       files: [{ file, text }],
     };
   },

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Client, exemptionNotes, exportKey, keyVariable, type Machine, type Target, told } from "./client.ts";
+import { type Client, exemptionNotes, exportKey, type Machine, type Target, told } from "./client.ts";
 
 /** Zed wants a number where the account's list says none. */
 const wantedTokens = 128_000;
@@ -25,16 +25,26 @@ export const zed: Client = {
     `Start Zed from a shell with: ${exportKey(target)}`,
     ...exemptionNotes("Zed's settings file", target, env),
   ],
-  launch: (target, key, { ownFolder }) => {
-    const folder = join(ownFolder, "run", "zed");
-    const settings = { language_models: { openai_compatible: { Millrace: provider(target) } } };
+  launch: (target, { variable }, { ownFolder }) => {
+    const folder = join(ownFolder, "run", "zed"); // it keeps its conversations there
+    const name = nameFor(variable);
+    const settings = { language_models: { openai_compatible: { [name]: provider(target) } } };
     return {
       args: ["--foreground", "--user-data-dir", folder],
-      env: { [keyVariable]: key },
+      env: {},
       files: [{ file: join(folder, "config", "settings.json"), text: `${JSON.stringify(settings, null, 2)}\n` }],
     };
   },
 };
+
+/** The provider whose key Zed reads from this variable: its name in capitals, and `_API_KEY`. */
+function nameFor(variable: string): string {
+  const words = variable
+    .replace(/_API_KEY$/, "")
+    .toLowerCase()
+    .split("_");
+  return ["Millrace", ...words.slice(1)].join(" ");
+}
 
 function provider({ url, models }: Target) {
   return {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { hasFileModes } from "../../../test/support/file-mode.ts";
@@ -6,12 +6,20 @@ import { home, key } from "./setup-home.fake.ts";
 
 /** Its programs are scripts that only a Unix can start by their name. */
 describe.runIf(hasFileModes)("millrace run", () => {
-  /** A program that shows what it was given. */
+  /** The variable that has the key of the run. */
+  function keyOf(env: Readonly<Record<string, string>>): { readonly name: string; readonly value: string } {
+    const [name = "", value = ""] =
+      Object.entries(env).find(([name]) => /^MILLRACE_[A-Z]{16}_API_KEY$/.test(name)) ?? [];
+    expect(value).toMatch(/^mrr_[\w-]{43}$/);
+    return { name, value };
+  }
+
+  /** A program that shows what it was given, and what is in the files of its run that its arguments name. */
   function fakeProgram(folder: string, name: string): Record<string, string> {
     const bin = join(folder, "bin");
     mkdirSync(bin, { recursive: true });
     const shown = join(folder, `${name}.json`);
-    const script = `require("fs").writeFileSync(${JSON.stringify(shown)}, JSON.stringify({ args: process.argv.slice(2), env: process.env })); process.exit(7);`;
+    const script = `require("fs").writeFileSync(${JSON.stringify(shown)}, JSON.stringify({ args: process.argv.slice(2), env: process.env, files: process.argv.filter((arg) => arg.includes("/.millrace/run/")).map((file) => require("fs").statSync(file).isFile() ? require("fs").readFileSync(file, "utf8") : "") })); process.exit(7);`;
     writeFileSync(join(bin, `${name}.cjs`), script);
     writeFileSync(join(bin, name), `#!/bin/sh\nexec "${process.execPath}" "${join(bin, name)}.cjs" "$@"\n`, {
       mode: 0o755,
@@ -33,20 +41,17 @@ describe.runIf(hasFileModes)("millrace run", () => {
     expect(claude.args.slice(-2)).toEqual(["--flag", "a word"]);
     expect(claude.args[0]).toBe("--settings");
     expect(JSON.parse(claude.args[1] ?? "")).toMatchObject({
-      apiKeyHelper: "millrace keys --value",
+      apiKeyHelper: `printf %s "$${keyOf(claude.env).name}"`,
       env: { ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: "", CLAUDE_CODE_USE_BEDROCK: "" },
     });
-    expect(claude.args.join(" ")).not.toContain(key);
-    expect(claude.env).toMatchObject({
-      ANTHROPIC_BASE_URL: url,
-      ANTHROPIC_AUTH_TOKEN: key,
-      ANTHROPIC_MODEL: "model-b",
-    });
+    expect(claude.args.join(" ")).not.toContain(keyOf(claude.env).value);
+    expect(claude.env).toMatchObject({ ANTHROPIC_BASE_URL: url, ANTHROPIC_MODEL: "model-b" });
     const codex = await shown("codex", "codex");
     expect(codex.args.slice(-2)).toEqual(["--flag", "a word"]);
     expect(codex.args).toContain(`model_providers.millrace.base_url="${url}/v1"`);
     expect(codex.args).toContain('web_search = "disabled"');
-    expect(codex.args.join(" ")).not.toContain(key);
+    expect(codex.args).toContain(`model_providers.millrace.env_key="${keyOf(codex.env).name}"`);
+    expect(codex.args.join(" ")).not.toContain(keyOf(codex.env).value);
     const openCode = await shown("opencode", "opencode");
     expect(JSON.parse(openCode.env["OPENCODE_CONFIG_CONTENT"] ?? "")).toMatchObject({
       model: "millrace/model-b",
@@ -55,16 +60,57 @@ describe.runIf(hasFileModes)("millrace run", () => {
     expect(existsSync(join(homeFolder, ".config"))).toBe(false);
   });
 
+  it.each(
+    Object.entries({
+      opencode: "opencode",
+      codex: "codex",
+      "claude-code": "claude",
+      copilot: "copilot",
+      "qwen-code": "qwen",
+      pi: "pi",
+      kilo: "kilo",
+      droid: "droid",
+      goose: "goose",
+      aider: "aider",
+      zed: "zed",
+    }),
+  )(
+    "gives %s a key of its own under a name that nobody can guess, and none of the owner's",
+    async (client, program) => {
+      const { millrace, homeFolder, read } = await home();
+      const other = `mrk_${"k".repeat(43)}`;
+      const owners = { MILLRACE_API_KEY: key, OPENAI_API_KEY: key, ANTHROPIC_AUTH_TOKEN: key, MINE: `Bearer ${other}` };
+      const ran = async () => {
+        const env = { ...fakeProgram(homeFolder, program), ...owners };
+        expect((await millrace(["run", client], env)).code).toBe(7);
+        return JSON.parse(read(`${program}.json`)) as { args: string[]; env: Record<string, string> };
+      };
+      const [first, second] = [await ran(), await ran()];
+      const [a, b] = [keyOf(first.env), keyOf(second.env)];
+      expect([a.name, a.value]).not.toEqual([b.name, b.value]);
+      const holders = Object.entries(first.env).flatMap(([name, value]) =>
+        value.includes("mr") && /mr[kr]?_/.test(value) ? [name] : [],
+      );
+      // goose and aider read their key from this variable alone
+      const isPublic = client === "goose" || client === "aider";
+      expect(holders.filter((name) => name !== a.name)).toEqual(
+        isPublic ? holders.filter((name) => name.endsWith("OPENAI_API_KEY")) : [],
+      );
+      expect(JSON.stringify(first)).not.toContain(key);
+      expect(JSON.stringify(first)).not.toContain(other);
+      expect(existsSync(join(homeFolder, ".millrace", "run", a.name.split("_")[1]?.toLowerCase() ?? ""))).toBe(false);
+    },
+  );
+
   it("gives aider an address that wins over the variable which its library reads first", async () => {
     const { millrace, homeFolder, read, url } = await home();
     const env = { ...fakeProgram(homeFolder, "aider"), OPENAI_BASE_URL: "https://other.example/v1" };
     expect((await millrace(["run", "aider"], env)).code).toBe(7);
-    const shown = JSON.parse(read("aider.json")) as { args: string[]; env: Record<string, string> };
+    const shown = JSON.parse(read("aider.json")) as { args: string[]; env: Record<string, string>; files: string[] };
     expect(shown.env["OPENAI_BASE_URL"]).toBe(`${url}/v1`);
     expect(shown.args).toContain(`OPENAI_BASE_URL=${url}/v1`); // after each `.env` that it reads
-    const file = shown.args[shown.args.indexOf("--model-settings-file") + 1] ?? "";
-    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual([
-      { name: "aider/extra_params", extra_params: { api_base: `${url}/v1` } },
+    expect(shown.files).toEqual([
+      JSON.stringify([{ name: "aider/extra_params", extra_params: { api_base: `${url}/v1` } }], null, 2) + "\n",
     ]);
   });
 

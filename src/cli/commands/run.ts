@@ -1,20 +1,25 @@
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
+import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { childEnvironment } from "../../base/node/child-environment.ts";
+import { remove } from "../../base/node/move-file.ts";
 import { startable } from "../../base/node/startable.ts";
-import type { Client, ClientStart } from "../clients/client.ts";
+import { type Client, type ClientStart, keyVariable } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
 import { isInstalled, keyWay, pickClients } from "../clients/installed.ts";
 import { readTarget } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { withGateway } from "../compose/use-gateway.ts";
+import { callGateway, findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { modelOption } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
+import { printVariable } from "../terminal/shell.ts";
 
 const runnable = clients.filter(({ launch }) => launch !== undefined);
 const names = runnable.map(({ name }) => name).join(", ");
@@ -48,7 +53,18 @@ export const runCommand = defineCommand({
       const target = await readTarget(gateway, gateway.url, options.model, { way: keyWay(io), signal });
       if (target.why !== undefined) context.out.note(target.why);
       const place = { ...io, ownFolder: settings.folder };
-      return untilEnded(client, launch(target, gateway.key.reveal(), place), own, context);
+      const over = new AbortController();
+      let folder: string | undefined;
+      try {
+        const { run, ofRun } = await keyOfRun(client, gateway, AbortSignal.any([signal, over.signal]), context);
+        folder = run.folder;
+        const start = launch(target, run, place);
+        const env = { ...withoutKeys(io.env, gateway.key.reveal()), ...ofRun, ...start.env };
+        return await untilEnded(client, { ...start, env }, own, context);
+      } finally {
+        over.abort();
+        if (folder !== undefined) await bestEffort(remove(folder, { recursive: true }));
+      }
     });
   },
 });
@@ -66,6 +82,49 @@ function refuseElsewhere({ title, refused }: Client, args: readonly string[]): v
       hint: `Leave ${name} out, or start ${title} without Millrace.`,
     },
   );
+}
+
+/** A key for this run alone. It ends when this process ends, however that may be, because the gateway's answer that holds it does. */
+async function keyOfRun({ name }: Client, gateway: GatewayClient, over: AbortSignal, context: CommandContext) {
+  const { io, settings } = context;
+  const key = `mrr_${randomBytes(32).toString("base64url")}`;
+  const letters = Array.from(randomBytes(16), (byte) => String.fromCharCode(65 + (byte % 26))).join("");
+  const variable = `MILLRACE_${letters}_API_KEY`;
+  const folder = join(settings.folder, "run", letters.toLowerCase());
+  await holdKey(gateway, { client: name, key }, over, context);
+  const run = { key, variable, command: printVariable(variable, io.platform), folder };
+  return { run, ofRun: { [variable]: key } };
+}
+
+/** How often a run looks for the gateway that takes the place of its own; ms. */
+const lookEveryMs = 500;
+
+/** Resolves once the gateway holds the key, and holds it until the signal aborts, also in a gateway that takes the place of this one. */
+async function holdKey(
+  gateway: GatewayClient,
+  lent: { readonly client: string; readonly key: string },
+  signal: AbortSignal,
+  { io, settings }: CommandContext,
+): Promise<void> {
+  const headers = { "content-type": "application/json" };
+  const hold = (at: GatewayClient) =>
+    callGateway(at, "/dashboard/api/run-key", { method: "POST", headers, body: JSON.stringify(lent), signal });
+  const keep = async (first: Response) => {
+    for (let held: Response | undefined = first; !signal.aborted; ) {
+      await bestEffort(held?.text() ?? io.clock.sleep(lookEveryMs, signal));
+      held = await findGateway(settings, signal)
+        .then((found) => (found === undefined ? undefined : hold(found)))
+        .catch(() => undefined);
+    }
+  };
+  void keep(await hold(gateway));
+}
+
+/** What takes each Millrace key out of the client's environment: a project's file can name the variable of the user's own. */
+function withoutKeys(env: CommandContext["io"]["env"], own: string): Readonly<Record<string, undefined>> {
+  const isKey = (value = "") => value.includes(own) || /mr[kr]?_[\w-]{43}/.test(value);
+  const names = Object.keys(env).filter((name) => name.toUpperCase() === keyVariable || isKey(env[name]));
+  return Object.fromEntries(names.map((name) => [name, undefined]));
 }
 
 /** The installed client that the user picks, if any. */

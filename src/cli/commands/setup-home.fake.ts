@@ -31,7 +31,10 @@ export async function home(listed: object = models) {
     const body = request.url === "/health" ? { status: "ok" } : listed;
     const challenge = String(request.headers[challengeHeader]);
     const proof = gatewayProof(new Secret(key), challenge, { port, instance: "one" });
-    response.writeHead(200, { "content-type": "application/json", [proofHeader]: proof }).end(JSON.stringify(body));
+    response.writeHead(200, { "content-type": "application/json", [proofHeader]: proof });
+    if (request.url === "/dashboard/api/run-key")
+      response.flushHeaders(); // it holds the key while this is open
+    else response.end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo; // listening on TCP
@@ -39,6 +42,7 @@ export async function home(listed: object = models) {
   const homeFolder = mkdtempSync(join(tmpdir(), "millrace-setup-"));
   onTestFinished(() => {
     server.close();
+    server.closeAllConnections();
     rmSync(homeFolder, { recursive: true });
   });
   const own = join(homeFolder, ".millrace");

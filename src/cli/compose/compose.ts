@@ -173,6 +173,7 @@ export async function compose({ io, settings, options, log, instance, ...allowed
     keys: [{ name: "owner", key }],
     ownerKey,
     issued: (given) => keys.find(given),
+    lendKey: (lent, until) => keys.lend(lent, until),
     issuedKeys: () => keys.shown(),
     keyNameOf,
     version: version(),

@@ -37,13 +37,58 @@ export function composeKeys({
   const onProblem = ({ message }: Error) => log.write("error", "keys_unusable", { why: message });
   const keys = openIssuedKeys({ file, clock, onProblem });
   const owner = callerDigest(key);
+  const lent = lentKeys();
+  const awaitedUntilMs = clock.monotonic() + comeBackMs;
+  const isAwaited = (given: Secret) => given.reveal().startsWith("mrr_") && clock.monotonic() < awaitedUntilMs;
   return {
-    ...keys,
+    lend: (...given: Parameters<typeof lent.lend>) => lent.lend(...given),
+    /** The key of this value, also one that has ended. Compares every key. */
+    find: (given: Secret) =>
+      lent.find(given) ?? keys.find(given) ?? (isAwaited(given) ? ("awaited" as const) : undefined),
+    all: keys.all,
     admission: keyAdmission({ keys, owner, file, clock, nameOf: modelName }),
     /** Every key as the dashboard shows it. */
     shown: () => [...keys.all()].map(([caller, key]) => shownKey(caller, key, clock.now())),
     /** The name of a caller's key; undefined if unknown. */
-    nameOf: (caller: string) => (caller === owner ? "owner" : keys.keyOf(caller)?.name),
+    nameOf: (caller: string) => (caller === owner ? "owner" : (clientOfCaller(caller) ?? keys.keyOf(caller)?.name)),
+  };
+}
+
+/** How long a gateway that has started waits for the runs of the one before it; a run looks for its gateway several times in that time. ms. */
+const comeBackMs = 5_000;
+
+/**
+ * A client is one caller in every run: its turns stay its own, and its name needs no file. No other caller has such a name, because theirs are
+ * digests.
+ */
+const clientCaller = "client ";
+
+/** The name of the client whose turns have this caller; undefined for any other caller. */
+function clientOfCaller(caller: string): string | undefined {
+  return caller.startsWith(clientCaller) ? caller.slice(clientCaller.length) : undefined;
+}
+
+/** The keys of the runs that hold one now, in memory alone: a run that outlives its gateway brings its key again. */
+function lentKeys() {
+  const held = new Map<string, { readonly client: string; holders: number }>();
+  return {
+    lend({ client, key }: { readonly client: string; readonly key: Secret }, until: AbortSignal): void {
+      const digest = callerDigest(key);
+      const entry = held.get(digest) ?? { client, holders: 0 };
+      held.set(digest, entry);
+      entry.holders++;
+      const release = () => {
+        if (--entry.holders === 0) held.delete(digest);
+      };
+      if (until.aborted) release();
+      else until.addEventListener("abort", release, { once: true });
+    },
+    find(given: Secret): FoundKey | undefined {
+      const client = held.get(callerDigest(given))?.client; // by a digest: the time tells nothing of the key
+      if (client === undefined) return undefined;
+      const caller = { name: client, digest: `${clientCaller}${client}`, owner: false };
+      return { caller, state: "works", endedAtMs: undefined };
+    },
   };
 }
 
@@ -132,7 +177,7 @@ const nothing = () => {};
 export function keyAdmission({ keys, owner, file, clock, nameOf }: KeyAdmissionOptions): AdmissionPolicy {
   return {
     admit(turn) {
-      if (turn.caller === owner) return nothing;
+      if (turn.caller === owner || clientOfCaller(turn.caller) !== undefined) return nothing;
       const key = keys.keyOf(turn.caller);
       if (key === undefined)
         throw new MillraceError("unauthenticated", "The key of this turn is no longer there.", {

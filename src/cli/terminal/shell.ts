@@ -54,6 +54,11 @@ export function setFromCommand(name: string, command: readonly string[], shell: 
   return `${forOutput(command)} @set ${name}=%k`;
 }
 
+/** A command line that prints a variable of its environment, for the shell that programs of this system start. */
+export function printVariable(name: string, platform: NodeJS.Platform): string {
+  return platform === "win32" ? `echo %${name}%` : `printf %s "$${name}"`;
+}
+
 /** A line that adds `NAME=<what a command prints>` to a file below the user's home. */
 export function addToFile(name: string, command: readonly string[], file: readonly string[], shell: Shell): string {
   if (shell === "sh") return `echo "${name}=$(${commandLine(command, shell)})" >> ~/${file.join("/")}`;

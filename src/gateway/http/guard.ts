@@ -16,8 +16,8 @@ export interface GuardPolicy {
   readonly origins: ReadonlySet<string>;
   /** The owner's key now, in place of the first of `keys`: its file may change while the gateway runs. */
   readonly ownerKey?: (() => Secret) | undefined;
-  /** Finds a key that is not in `keys`, also one that has ended; undefined if it is unknown, or if the list of them cannot be read. */
-  readonly issued?: ((key: Secret) => FoundKey | "unreadable" | undefined) | undefined;
+  /** Finds a key that is not in `keys`, also one that has ended; undefined if it is unknown. `unreadable`: the list of them cannot be read. `awaited`: the run that holds it may come back yet. */
+  readonly issued?: ((key: Secret) => FoundKey | "unreadable" | "awaited" | undefined) | undefined;
 }
 
 /** Who asks: a key's name, its digest (joins and turn lists never cross it), and whether it is the owner's. */

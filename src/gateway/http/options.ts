@@ -55,6 +55,8 @@ export interface GatewayOptions {
   readonly ownerKey?: () => Secret;
   /** Finds a key that is not in `keys`, as `GuardPolicy` has it. */
   readonly issued?: GuardPolicy["issued"];
+  /** Makes a key of `millrace run` work for its client until the signal aborts. */
+  readonly lendKey?: (lent: { readonly client: string; readonly key: Secret }, until: AbortSignal) => void;
   /** The keys that the owner made for others; none where this gateway has no file of them. */
   readonly issuedKeys?: () => readonly IssuedKey[];
   /** The name of a caller's key, for the dashboard; undefined if unknown. */

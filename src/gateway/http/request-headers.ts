@@ -163,7 +163,7 @@ export function headerSafe(text: string): string {
 }
 
 /** Parts of a path that may be a key: they begin as keys do, or are long and have letters and digits mixed. */
-const keyLike = /^(?:mrk?|sk|pk|key|ghp|xox\w|aiza)[-_].{8}|^(?=.*\d)(?=.*[a-z])[\w.~+=-]{32,}$/i;
+const keyLike = /^(?:mr[kr]?|sk|pk|key|ghp|xox\w|aiza)[-_].{8}|^(?=.*\d)(?=.*[a-z])[\w.~+=-]{32,}$/i;
 
 /** Ids of our own: the log is there to find them. */
 const ownId = /^(?:turn|resp|msg|cmp|call|chatcmpl|req)_\w{1,40}$/;

@@ -32,6 +32,10 @@ const unknown: Sentences = [
   "This gateway does not know the key. It may be the key of another home, machine or service.",
   ofOwner,
 ];
+const ofEndedRun: Sentences = [
+  "The key was of a `millrace run`, which has ended.",
+  "Start the program again with `millrace run`.",
+];
 const unknownIssued: Sentences = [unknown[0], `${askOwner} \`millrace keys create <name>\` makes one.`];
 const unreadable: Sentences = [
   "This gateway cannot read its list of keys now, so only the owner's key opens it.",
@@ -40,9 +44,12 @@ const unreadable: Sentences = [
 
 /** The error for a request whose keys do not open the gateway. If it has several, the one that tells most counts. */
 export function unauthenticated(policy: GuardPolicy, headers: Headers): Refusal {
-  const found = keysOf(headers)
-    .map((key) => wrongKey(policy, key))
-    .toSorted((a, b) => a.rank - b.rank)[0];
+  const keys = keysOf(headers);
+  if (keys.some((key) => policy.issued?.(key) === "awaited")) {
+    const message = "The gateway has just started, and the run of this key has not come back to it yet.";
+    return new Refusal(503, "unavailable", message, { retryAfterMs: 1_000 });
+  }
+  const found = keys.map((key) => wrongKey(policy, key)).toSorted((a, b) => a.rank - b.rank)[0];
   const [message, hint] = found?.says ?? (headers.get("authorization")?.trim() ? noBearer : none);
   return new Refusal(401, "unauthenticated", message, {
     hint,
@@ -57,11 +64,12 @@ function wrongKey(policy: GuardPolicy, key: Secret): { readonly rank: number; re
   const isFirst = policy.keys[0]?.key.equals(key) === true;
   if (isFirst) return { rank: 0, says: replaced };
   const isIssued = text.startsWith("mrk_");
+  if (/^mrr_[\w-]{43}$/.test(text)) return { rank: 1, says: ofEndedRun };
   if (/^mrk?_[\w-]{43}$/.test(text)) {
     if (isIssued && found === "unreadable") return { rank: 1, says: unreadable };
     return { rank: 1, says: isIssued ? unknownIssued : unknown };
   }
-  if (/^["'`]?mrk?_/.test(text)) return { rank: 2, says: cut };
+  if (/^["'`]?mr[kr]?_/.test(text)) return { rank: 2, says: cut };
   return /^[$<%{]/.test(text) ? { rank: 3, says: placeholder } : { rank: 4, says: unknown };
 }
 

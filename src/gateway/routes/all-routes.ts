@@ -16,6 +16,7 @@ import { openApiDocument } from "./openapi.ts";
 import { plainRoutes } from "./plain-routes.ts";
 import { responsesRoutes } from "./responses-routes.ts";
 import { defineRoute, type Route } from "./route.ts";
+import { runKeyRoute } from "./run-key-route.ts";
 import { turnHistoryRoutes } from "./turn-history-routes.ts";
 import { turnSearchRoute } from "./turn-search.ts";
 import { turnsRoutes } from "./turns-routes.ts";
@@ -52,6 +53,7 @@ export const routes: readonly Route[] = [
   ...turnHistoryRoutes,
   ...inventoryRoutes,
   ...consentRoutes,
+  runKeyRoute,
   ...plainRoutes,
   ...dashboardRoutes,
   defineRoute("GET /openapi.json", {

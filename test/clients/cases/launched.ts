@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import type { Client } from "../../../src/cli/clients/client.ts";
+import { printVariable } from "../../../src/cli/terminal/shell.ts";
 import type { Bench, Ran } from "../bench.ts";
 
 /** Starts a client the way `millrace run` does. */
@@ -23,7 +24,14 @@ export async function launched(
     ...rest,
     models: contextTokens === undefined ? models : models.map((model) => ({ ...model, contextTokens })),
   };
-  const { args: before = [], env, files = [] } = client.launch(target, bench.key, bench.place);
+  const variable = "MILLRACE_OFTHISRUN_API_KEY";
+  const run = {
+    key: bench.key,
+    variable,
+    command: printVariable(variable, process.platform),
+    folder: join(bench.home, ".millrace", "run"),
+  };
+  const { args: before = [], env, files = [] } = client.launch(target, run, bench.place);
   for (const { file, text } of files) {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
@@ -33,6 +41,6 @@ export async function launched(
   );
   return bench.run(bench.bin(client.programs[0] ?? client.name), [...before, ...args], {
     ...more,
-    env: { ...more.env, ...set },
+    env: { ...more.env, [variable]: bench.key, ...set },
   });
 }

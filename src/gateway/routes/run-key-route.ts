@@ -1,0 +1,32 @@
+import { z } from "zod";
+import { MillraceError } from "../../base/errors.ts";
+import { Secret } from "../../base/secret.ts";
+import { parseBody } from "../dialects/parse-body.ts";
+import { linesHeaders } from "../http/reply.ts";
+import { defineRoute } from "./route.ts";
+
+const asked = z.object({ client: z.string().regex(/^[a-z0-9-]{1,64}$/), key: z.string().regex(/^mrr_[\w-]{43}$/) });
+
+/** The key of a client that `millrace run` starts. The answer has no end: the key works while it is open, so it ends with whichever side dies. */
+export const runKeyRoute = defineRoute("POST /dashboard/api/run-key", {
+  summary: "Lends a key to one client while this answer is open (`millrace run`). Only for the owner.",
+  guard: "owner",
+  body: asked,
+  answers: "ndjson",
+  handle({ lendKey, stopping }, c, { json }) {
+    const { client, key } = parseBody(asked, json);
+    if (lendKey === undefined) throw new MillraceError("invalid_request", "This gateway lends no keys.");
+    const over = AbortSignal.any([c.signal, stopping]);
+    lendKey({ client, key: new Secret(key) }, over);
+    return {
+      status: 200,
+      headers: { ...linesHeaders },
+      body: async (response) => {
+        response.write('{"object":"run_key"}\n');
+        const end = () => response.end();
+        if (over.aborted) end();
+        else over.addEventListener("abort", end, { once: true });
+      },
+    };
+  },
+});
