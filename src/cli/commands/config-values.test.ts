@@ -27,7 +27,16 @@ const wrong: Readonly<Record<string, readonly string[]>> = {
   "serve.show_texts": [no, "true", ""],
   "serve.socket": ["", `/${"a".repeat(200)}`],
   "serve.allow_host": ["http://a.example", "a.example:42100", "", "a b"],
-  "serve.allow_origin": ["a.example", "https://a.example/", "*", "", "null"],
+  "serve.allow_origin": [
+    "a.example",
+    "https://a.example/",
+    "app://obsidian.md/x",
+    "App://x",
+    "file://",
+    "*",
+    "",
+    "null",
+  ],
 };
 const right: Readonly<Record<string, readonly string[]>> = {
   "serve.port": ["0", "65535"],
@@ -37,7 +46,15 @@ const right: Readonly<Record<string, readonly string[]>> = {
   "serve.ide": ["devin", "devin-next"],
   "serve.endpoint": ["127.0.0.1:42101", "[::1]:42101"],
   "serve.allow_host": ["box", "box.lan"],
-  "serve.allow_origin": ["https://a.example", "http://127.0.0.1:3000"],
+  "serve.allow_origin": [
+    "https://a.example",
+    "http://127.0.0.1:3000",
+    "app://obsidian.md",
+    "chrome-extension://abcdefghijklmnopabcdefghijklmnop",
+    "moz-extension://4f6b7c1e-0000-4000-8000-000000000000",
+    "vscode-webview://1a2b3c",
+    "tauri://localhost",
+  ],
 };
 
 const set = async (key: string, value: string) => {

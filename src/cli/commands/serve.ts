@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { untilAborted, within } from "../../base/async.ts";
 import { removeIfThere } from "../../base/node/move-file.ts";
+import { isOrigin } from "../../gateway/http/guard.ts";
 import { isPortTaken, type Listener } from "../../gateway/http/listen.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { compose, type GatewayParts } from "../compose/compose.ts";
@@ -50,7 +51,7 @@ export const serveCommand = defineCommand({
       check: (raw) => (/^(?:[\w.-]+|\[[0-9A-Fa-f:.]+\])$/.test(raw) ? undefined : "the name of a host, without a port"),
     }),
     allowOrigin: texts("allow web pages of this origin to call the gateway", "<https://origin>", {
-      check: (raw) => (URL.parse(raw)?.origin === raw ? undefined : "an origin such as https://notes.example"),
+      check: (raw) => (isOrigin(raw) ? undefined : "an origin such as https://notes.example or app://obsidian.md"),
     }),
     background: flag("start it in the background and return; `millrace stop` stops it"),
     json: flag("print one line of JSON when ready"),

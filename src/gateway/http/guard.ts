@@ -64,10 +64,17 @@ export function refuseForeign(policy: GuardPolicy, headers: Headers): Refusal | 
   }
   const origin = headers.get("origin");
   if (origin !== null && !policy.origins.has(origin)) {
-    const hint = "Allow them with `millrace config set serve.allow_origin <origin>`, then `millrace restart`.";
+    const set = `\`millrace config set serve.allow_origin ${origin}\` (beside those that you allowed before), then \`millrace restart\``;
+    const hint = isOrigin(origin) ? `Allow them: ${set}.` : "They cannot be allowed: they have no origin of their own.";
     return notServed(403, `Pages of ${quote(origin)} may not call this gateway.`, hint);
   }
   return undefined;
+}
+
+/** Whether a browser or a program with a web view sends this as the origin of its pages: `https://notes.example`, `app://obsidian.md`. */
+export function isOrigin(text: string): boolean {
+  if (/^https?:/.test(text)) return URL.parse(text)?.origin === text;
+  return text.length <= 200 && /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9][a-z0-9._-]*(?::\d{1,5})?$/.test(text);
 }
 
 /** The keys that a request carries: `Authorization: Bearer`, `x-api-key`, `api-key` (Azure), or `x-goog-api-key`. */
