@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { bestEffort } from "../base/async.ts";
 import { Emitter } from "../base/emitter.ts";
 import { gatewayProof } from "../base/node/gateway-proof.ts";
@@ -88,9 +89,14 @@ export function openGateway(options: GatewayOptions): OpenGateway {
         if (incoming.url === "/health") serve();
         else arriving.run(serve); // two hundred requests in one moment are not one turn of the event loop
       };
+      const http2 = (incoming: Http2ServerRequest, outgoing: Http2ServerResponse) => {
+        if (handleRpc !== undefined && rpc !== undefined && isFor(rpc, incoming)) return handleRpc(incoming, outgoing);
+        const response = Object.defineProperty(outgoing, "destroyed", { get: () => outgoing.stream.destroyed });
+        http1(incoming as unknown as IncomingMessage, response as unknown as ServerResponse); // all that a handler asks of them
+      };
       const listening = await listen(listenOptions, {
         http1,
-        ...(handleRpc === undefined ? {} : { http2: handleRpc }),
+        http2,
         upgrade: (incoming, socket, head) => sockets.upgrade(incoming, socket, head),
         async goodbye() {
           stopping.abort();

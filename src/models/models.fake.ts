@@ -47,7 +47,8 @@ export class FakeModels implements Models {
 
   async resolve(name: string): Promise<Resolution> {
     if (this.fails !== undefined) throw this.fails;
-    const model = this.models.find((candidate) => candidate.name === name || candidate.uid === name);
+    const asked = name.replace(/:latest$/, "");
+    const model = this.models.find((candidate) => candidate.name === asked || candidate.uid === asked);
     if (model === undefined) {
       const nearest = this.models.slice(0, 3).map((candidate) => candidate.name);
       throw new MillraceError("unknown_model", `There is no model \`${name}\`.`, {

@@ -60,7 +60,7 @@ export function resolveModel(
 }
 
 function find(models: readonly AccountModel[], asked: string): NameMatch | undefined {
-  const name = asked.trim();
+  const name = asked.trim().replace(/:latest$/i, ""); // programs of Ollama add it
   const lower = name.toLowerCase();
   const byUid =
     models.find((m) => m.uid === name) ?? models.find((m) => m.uid.toLowerCase() === lower && !isEnum(name));

@@ -128,14 +128,15 @@ function definedOf(quota: SavedPlan["quotaUsage"]): Partial<NonNullable<SavedPla
   return Object.fromEntries(Object.entries(quota ?? {}).filter(([, value]) => value !== undefined));
 }
 
-/** -1 means that the plan has no such limit. */
+/** -1 means that the plan has no such limit. A limit that resets and says no percent is used up: the app leaves out a zero. */
 function quotaWindows(
   id: "daily" | "weekly",
   percent: number | undefined,
   resetAtUnix: number | undefined,
 ): readonly LimitWindow[] {
-  if (percent === undefined || percent < 0) return [];
-  return [quotaWindow(id, percent, resetAtUnix === undefined ? undefined : resetAtUnix * 1000)];
+  const left = percent ?? (resetAtUnix === undefined ? -1 : 0);
+  if (left < 0) return [];
+  return [quotaWindow(id, left, resetAtUnix === undefined ? undefined : resetAtUnix * 1000)];
 }
 
 /** The free plan's pool of messages; -1 means that the plan has none. */

@@ -87,27 +87,25 @@ describe.each([
       expect(leftOut === undefined || /(?:message of critic|ghost_snapshot), hologram/.test(leftOut)).toBe(true);
     });
 
-    it.runIf(takesHistory)("a PDF is a note in a history, and refused by name in the newest message", async () => {
+    it.runIf(takesHistory)("a PDF that cannot be read is a note, in a history and in the newest message", async () => {
       const said = [{ pdf: "FIRST" }, { assistant: "SECOND" }, { user: "echo-prompt" }];
       const { text, isWhole, raw } = await ask(served, asked("", { said }));
       expect({ raw, isWhole }).toMatchObject({ isWhole: true });
       expect(text).toContain("a PDF that this gateway cannot read");
-      const refused = await ask(served, asked("", { said: [{ pdf: "echo-prompt" }] }));
-      expect(refused.isWhole).toBe(false);
-      expect(refused.raw).toContain("PDFs cannot be read here");
+      const newest = await ask(served, asked("", { said: [{ pdf: "echo-prompt" }] }));
+      expect(newest.text).toContain("a PDF that this gateway cannot read");
     });
 
     it.runIf(takesHistory)(
-      "a result without its call is read in a history, and refused in the newest messages",
+      "a result without its call is read as the user's text, in a history and in the newest messages",
       async () => {
         const cut = [{ result: "FIRST" }, { assistant: "SECOND" }, { user: "echo-prompt" }];
         const { text, isWhole, raw } = await ask(served, asked("", { said: cut }));
         expect({ raw, isWhole }).toMatchObject({ isWhole: true });
         expect(text).toContain("FIRST");
         for (const said of [[{ result: "r" }], [{ user: "x" }, { assistant: "y" }, { result: "r" }, { user: "z" }]]) {
-          const refused = await ask(served, asked("", { said }));
-          expect(refused.isWhole).toBe(false);
-          expect(refused.raw).toMatch(/No call .* stands before this result/);
+          const read = await ask(served, asked("", { said }));
+          expect(read).toMatchObject({ isWhole: true });
         }
       },
     );
@@ -124,13 +122,13 @@ describe.each([
       }
     });
 
-    it.runIf(takesHistory)("a hosted tool is left out beside an own one, and refused alone", async () => {
+    it.runIf(takesHistory)("a hosted tool is left out; the model is told where there is no other", async () => {
       const answer = await ask(served, asked('[[agent\ncall t {"id":1}\nsay ok\n]] go', { tool, hosted: true }));
       expect(answer).toMatchObject({ calls: ['{"id":1}'], isWhole: true });
       expect(answer.leftOut === undefined || answer.leftOut.includes("web_search")).toBe(true);
-      const refused = await ask(served, asked("echo-prompt", { hosted: true }));
-      expect(refused.isWhole).toBe(false);
-      expect(refused.raw).toMatch(/web_search[_0-9]*`? is a hosted tool/);
+      const alone = await ask(served, asked("echo-prompt", { hosted: true }));
+      expect(alone).toMatchObject({ isWhole: true });
+      expect(alone.text).toMatch(/answer without them: web_search/);
     });
 
     // an agent has its tools from us, and its model is told at once what is wrong

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isObject } from "../../base/json.ts";
 import type { Part } from "../../log/request.ts";
 import { fileParts } from "./files.ts";
 import type { History } from "./history.ts";
@@ -88,13 +89,13 @@ export function parsePart(given: unknown, path: string, history: History): Part[
     case "refusal":
       return read(() => textParts([parseAt(refusalPart, part, path).refusal]));
     case "image":
-      return history.readFile("image", "an image", () => [
+      return history.readFile("image", anImage(isObject(part["source"]) ? part["source"]["url"] : undefined), () => [
         parseImage(parseAt(imageBlock, part, path).source, `${path}.source`),
       ]);
     case "image_url":
     case "input_image":
     case "computer_screenshot":
-      return history.readFile(type === "image_url" ? type : "input_image", "an image", () => {
+      return history.readFile(type === "image_url" ? type : "input_image", anImage(part["image_url"]), () => {
         const { image_url: url } = parseAt(imageUrlPart, part, path);
         if (!url) throw refuse(path, "Uploaded files are not kept here.", "Send the image as a data URL.");
         const at = `${path}.image_url${type === "image_url" ? ".url" : ""}`;
@@ -125,6 +126,12 @@ export function parsePart(given: unknown, path: string, history: History): Part[
     default:
       return parseOther(type, path, history);
   }
+}
+
+/** An image for a note; the model may fetch it with a tool of its own. */
+function anImage(given: unknown): string {
+  const url = isObject(given) ? given["url"] : given;
+  return typeof url === "string" && /^https?:/i.test(url) ? `an image at ${url.slice(0, 300)}` : "an image";
 }
 
 function parseOther(type: string, path: string, history: History): Part[] {

@@ -50,11 +50,12 @@ describe.each(apis)("$name", ({ dialect, member }) => {
     { type: "file", file: { file_id: "f" } },
     { type: "input_file", file_url: "https://example.com/a.pdf" },
     { type: "document", source: { type: "url", url: "https://example.com/a.pdf" } },
-  ])("refuses it in the newest message and notes it in a history: $type", (part) => {
-    expect(() => parse([user(said, part)])).toThrow(expect.objectContaining({ code: "invalid_request" }));
-    const { request, leftOut } = parse([user(said, part), { role: "assistant", content: "y" }, user(said)]);
-    expect(leftOut).toEqual([part.type]);
-    expect(JSON.stringify(request.messages[0]?.parts)).toContain("that this gateway cannot read");
+  ])("has a note for the model in its place, in the newest message and in a history: $type", (part) => {
+    for (const later of [[], [{ role: "assistant", content: "y" }, user(said)]]) {
+      const { request, leftOut } = parse([user(said, part), ...later]);
+      expect(leftOut).toEqual([part.type]);
+      expect(JSON.stringify(request.messages[0]?.parts)).toContain("that this gateway cannot read");
+    }
   });
 
   const result = { role: "tool", callId: "c", parts: [{ type: "text", text: "RESULT" }], isError: false };
@@ -89,8 +90,54 @@ describe.each(apis)("$name", ({ dialect, member }) => {
       },
       result,
     ]);
-    const cut = () => parse([user(said), answer]);
-    expect(cut).toThrow(/No call c stands before this result/);
+    for (const later of [[], [user(said)], [{ role: "assistant", content: "y" }, user(said)]]) {
+      const cut = parse([user(said), answer, ...later]);
+      expect(cut.leftOut).toEqual([]);
+      expect(cut.request.messages[1]).toEqual({
+        role: "user",
+        parts: [{ type: "text", text: "Result of a tool:\n" }, ...result.parts],
+      });
+    }
+  });
+
+  it("reads the result of a call that is not here as the user's text, also alone and without an id", () => {
+    for (const id of ["c9", "", null, undefined]) {
+      const results = [
+        { role: "tool", tool_call_id: id, name: "t", tool_name: "t", content: "NEWS" },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "NEWS" }] },
+        { type: "function_call_output", call_id: id, name: "t", output: "NEWS" },
+        { type: "custom_tool_call_output", call_id: id, output: [{ type: "input_text", text: "NEWS" }] },
+      ].filter((one) => dialect === openAiResponses || !("type" in one));
+      for (const one of results.slice(0, dialect === ollama ? 1 : undefined))
+        for (const asked of [[one], [one, user(said)], [user(said), { role: "assistant", content: "y" }, one]]) {
+          const { messages } = parse(asked).request;
+          expect(messages.map(({ role }) => role)).not.toContain("tool");
+          expect(JSON.stringify(messages.filter(({ role }) => role === "user"))).toContain("NEWS");
+        }
+    }
+  });
+
+  it("gives a result without an id to the open call of its name", () => {
+    const [chat] = [
+      [
+        {
+          role: "assistant",
+          content: "",
+          tool_calls: ["a", "b"].map((name) => ({
+            id: `c-${name}`,
+            type: "function",
+            function: { name, arguments: "{}" },
+          })),
+        },
+        { role: "tool", name: "b", tool_name: "b", content: "B" },
+        { role: "tool", content: "A" },
+      ],
+    ];
+    const { messages } = parse([user(said), ...chat]).request;
+    expect(messages.slice(2)).toMatchObject([
+      { role: "tool", callId: "c-b" },
+      { role: "tool", callId: "c-a" },
+    ]);
   });
 
   const schema = { type: "object", properties: {} };
@@ -128,11 +175,9 @@ it("reads a result that names no call and whose call is not there, in Ollama's A
   ];
   const { request } = ollama.parse({ model: "m", messages });
   expect(request.messages.slice(2)).toMatchObject([
-    { role: "tool", callId: "unnamed_0", parts: [{ text: "R1" }] },
-    { role: "tool", callId: "unnamed_1", name: "t", parts: [{ text: "R2" }] },
+    { role: "user", parts: [{ text: "Result of a tool:\n" }, { text: "R1" }] },
+    { role: "user", parts: [{ text: "Result of `t`:\n" }, { text: "R2" }] },
   ]);
-  const named = [...messages.slice(0, 2), { role: "tool", tool_call_id: "c", content: "R" }];
-  expect(() => ollama.parse({ model: "m", messages: named })).toThrow(/No call c stands before this result/);
 });
 
 it("takes a limit below zero for none", () => {

@@ -129,8 +129,12 @@ describe.each(apis)("a history of $name", ({ dialect, body, result, text, files 
     expect(textsOf(dialect.parse(body([files[0] ?? {}])).request)).toContain(`[a.pdf: a PDF ${note}]`);
   });
 
-  it("refuses such a file in the newest message of its user, by its place", () => {
-    for (const file of files) expect(() => dialect.parse(body([text("x")], [text("see"), file]))).toThrow(/\[2\]/);
+  it("has the note in the newest message too, also alone: the conversation goes on", () => {
+    for (const file of files)
+      for (const newest of [[text("see"), file], [file]])
+        expect(textsOf(dialect.parse(body([text("x")], newest)).request)).toMatch(
+          /\[[^\]]* that this gateway cannot read[^\]]*\]$/,
+        );
   });
 
   it("leaves out blocks that nobody knows or that are broken, anywhere, and names them", () => {
@@ -180,14 +184,12 @@ describe("messages of a role that nobody knows", () => {
 });
 
 describe("calls and results", () => {
-  it("are still refused where one cannot be read, or where a result has no call", () => {
+  it("are still refused where a call cannot be read", () => {
     const broken = { role: "assistant", tool_calls: [{ id: "", function: { name: "t" } }] };
     const ask = { role: "user", content: "x" };
     expect(() => openAiChat.parse({ model: "m", messages: [broken, ask] })).toThrow(/messages\[0\]/);
     const use = { role: "assistant", content: [{ type: "tool_use", name: "t", input: {} }] };
     expect(() => anthropicMessages.parse({ model: "m", messages: [use, ask] })).toThrow(/messages\[0\]/);
-    const lone = { type: "function_call_output", call_id: "c9", output: "x" };
-    expect(() => openAiResponses.parse({ model: "m", input: [lone, ask] })).toThrow(/c9/);
   });
 });
 
@@ -284,19 +286,27 @@ describe("a hosted tool", () => {
     ["Chat Completions", openAiChat, "messages", "choice"],
     ["Responses", openAiResponses, "input", "choice"],
     ["Messages", anthropicMessages, "messages", "named"],
-  ])("is left out beside the client's own and refused where the request wants nothing else, in %s", (...api) => {
-    const [, dialect, member, how] = api;
-    const body = (tools: readonly object[], more: object = {}) =>
-      dialect.parse({ model: "m", [member]: [{ role: "user", content: "x" }], tools, ...more });
-    for (const type of types) {
-      const hosted = { type, name: type };
-      const mine = how === "named" ? { name: "a", input_schema: {} } : own;
-      const { request, ignoredTools } = body([hosted, mine]);
-      expect(request.tools.map(({ name }) => name)).toEqual(["a"]);
-      expect(ignoredTools).toEqual([type]);
-      expect(() => body([hosted])).toThrow(type);
-      const choice = how === "named" ? { type: "tool", name: type } : { type };
-      expect(() => body([hosted, mine], { tool_choice: choice })).toThrow(/tool_choice.*hosted tool/);
-    }
-  });
+  ])(
+    "is left out beside the client's own, and the model is told of it where the request wants nothing else, in %s",
+    (...api) => {
+      const [, dialect, member, how] = api;
+      const body = (tools: readonly object[], more: object = {}) =>
+        dialect.parse({ model: "m", [member]: [{ role: "user", content: "x" }], tools, ...more });
+      for (const type of types) {
+        const hosted = { type, name: type };
+        const mine = how === "named" ? { name: "a", input_schema: {} } : own;
+        const { request, ignoredTools } = body([hosted, mine]);
+        expect(request.tools.map(({ name }) => name)).toEqual(["a"]);
+        expect(ignoredTools).toEqual([type]);
+        const choice = how === "named" ? { type: "tool", name: type } : { type };
+        for (const parsed of [body([hosted]), body([hosted, mine], { tool_choice: choice })]) {
+          expect([parsed.ignoredTools, parsed.request.toolChoice]).toEqual([[type], { type: "auto" }]);
+          expect(textsOf(parsed.request)).toContain(
+            `These tools are not available here, so answer without them: ${type}.`,
+          );
+        }
+        expect(textsOf(request)).not.toContain("not available");
+      }
+    },
+  );
 });

@@ -1,6 +1,6 @@
 import { isMillraceError } from "../../base/errors.ts";
 import { isObject, type JsonObject } from "../../base/json.ts";
-import type { Message, Part } from "../../log/request.ts";
+import type { Message, Part, ToolCall } from "../../log/request.ts";
 import { bounds } from "./bounds.ts";
 import { refuse, textParts } from "./parse-body.ts";
 
@@ -20,8 +20,8 @@ function newestFrom(speakers: readonly Speaker[]): number {
 export type WireMessage = JsonObject & { readonly role: string };
 
 /**
- * A history is read, not judged: an item, block or message that cannot be read is left out, and named in `x-millrace-left-out`. Only what
- * the newest messages of the user themselves bring is refused. Pairs of calls and results are checked everywhere.
+ * A history is read, not judged: an item, block or message that cannot be read is left out, and named in `x-millrace-left-out`. Only text
+ * and form of the newest messages of the user themselves are refused: a file that cannot be read is no reason to end a conversation.
  * Source: docs/http-api.md, "What the APIs get".
  */
 export class History {
@@ -29,15 +29,6 @@ export class History {
   readonly #ofNewest = new Set<string>();
   /** What is read now belongs to a newest message of the user. */
   #isNewest = true;
-
-  readonly #unnamed = new Set<string>();
-
-  /** An id for a result that names no call: its call is not missed. */
-  unnamedCall(): string {
-    const id = `unnamed_${this.#unnamed.size}`;
-    this.#unnamed.add(id);
-    return id;
-  }
 
   /** Types that were left out, each once. */
   get leftOut(): readonly string[] {
@@ -81,8 +72,7 @@ export class History {
       return [];
     });
     this.refuseUnreadable(messages, "messages");
-    refuseUnasked(messages, "messages", this.#unnamed);
-    return messages;
+    return pairResults(messages);
   }
 
   /**
@@ -107,25 +97,40 @@ export class History {
     }
   }
 
-  /** The parts of a picture or file; in the history, a note in its place if it cannot be read. `what`: "a PDF". */
+  /** The parts of a picture or file. One that cannot be read is left out, and a note for the model stands in its place. `what`: "a PDF". */
   readFile(type: string, what: string, read: () => Part[]): Part[] {
-    const how = /image|picture|audio|video/i.test(what) ? "" : "; extract its text with a command";
-    return this.read(type, read, textParts([`[${what} that this gateway cannot read${how}]`]));
+    try {
+      return read();
+    } catch (error) {
+      if (!isMillraceError(error) || error.code !== "invalid_request") throw error;
+      const how = /image|picture|audio|video/i.test(what) ? "" : "; extract its text with a command";
+      this.leaveOut(type);
+      return textParts([`[${what} that this gateway cannot read${how}]`]);
+    }
   }
 }
 
 /**
- * Refuses the result of a call that nobody made, where it is what the model shall answer. Before an answer it is read: clients that shorten
- * their history cut between a call and its result, and a refusal would end the conversation for good.
+ * Results at the calls that they answer. One without an id answers the first open call of its name; one without a name too, the first
+ * open call. A result whose call is not here is the user's text: clients shorten their history between a call and its result, and some
+ * bring news in this form.
  */
-export function refuseUnasked(messages: readonly Message[], param: string, unnamed: Iterable<string> = []): void {
-  const calls = messages.flatMap((message) => (message.role === "assistant" ? message.toolCalls : []));
-  const asked = new Set([...unnamed, ...calls.map(({ callId }) => callId)]);
-  const newest = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
-  const unasked = newest.find((message) => message.role === "tool" && !asked.has(message.callId));
-  if (unasked?.role !== "tool") return;
-  const what = `No call ${unasked.callId.slice(0, 60)} stands before this result.`;
-  throw refuse(param, what, "Send the message with the call as well, and give call and result the same id.");
+export function pairResults(messages: readonly Message[]): Message[] {
+  const open: ToolCall[] = [];
+  const asked = new Set<string>();
+  return messages.map((message) => {
+    if (message.role === "assistant") {
+      open.push(...message.toolCalls);
+      for (const { callId } of message.toolCalls) asked.add(callId);
+    }
+    if (message.role !== "tool") return message;
+    const { callId: id, name, parts } = message;
+    const at = open.findIndex((call) => (id ? call.callId === id : !name || call.name === name));
+    const [call] = at < 0 ? [] : open.splice(at, 1);
+    if (id === "" && call !== undefined) return { ...message, callId: call.callId, name: call.name };
+    if (asked.has(id)) return message;
+    return { role: "user", parts: [...textParts([`Result of ${name ? `\`${name}\`` : "a tool"}:\n`]), ...parts] };
+  });
 }
 
 function isMessage(given: unknown): given is WireMessage {

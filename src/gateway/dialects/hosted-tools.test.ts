@@ -61,14 +61,28 @@ describe.each(apis)("a tool that only a vendor's API has, in $name", ({ dialect,
   const parse = (more: object) => dialect.parse({ model: "m", max_tokens: 9, ...body, ...more });
   const hosted = (type: string) => ({ type, name: type });
 
-  it.each(types)("%s is left out beside own tools, and where none may be called; alone it is refused truly", (type) => {
-    const beside = parse({ tools: [own, hosted(type)] });
-    expect([beside.ignoredTools, beside.request.tools.length]).toEqual([[type], 1]);
-    expect(() => parse({ tools: [hosted(type)] })).toThrow(/tools\[0\].*only its vendor's API can offer it/);
-    if (none === undefined) return;
-    const uncalled = parse({ tools: [hosted(type)], tool_choice: none });
-    expect([uncalled.ignoredTools, uncalled.request.tools]).toEqual([[type], []]);
-  });
+  it.each(types)(
+    "%s is left out beside own tools, and where none may be called; alone the model is told of it",
+    (type) => {
+      const beside = parse({ tools: [own, hosted(type)] });
+      expect([beside.ignoredTools, beside.request.tools.length]).toEqual([[type], 1]);
+      const alone = parse({ tools: [hosted(type)] });
+      expect([alone.ignoredTools, alone.request.tools]).toEqual([[type], []]);
+      expect(JSON.stringify(alone.request.messages[0])).toContain(`answer without them: ${type}.`);
+      if (none === undefined) return;
+      const uncalled = parse({ tools: [hosted(type)], tool_choice: none });
+      expect([uncalled.ignoredTools, uncalled.request.tools]).toEqual([[type], []]);
+    },
+  );
+
+  it.each(["googleSearch", "codeExecution", "url_context"])(
+    "%s of Google's API, named by its only member, is one",
+    (name) => {
+      const beside = parse({ tools: [own, { [name]: {} }] });
+      expect([beside.ignoredTools, beside.request.tools.length]).toEqual([[name], 1]);
+      expect(parse({ tools: [{ [name]: {} }] }).ignoredTools).toEqual([name]);
+    },
+  );
 
   it("a limit that no answer reaches is one that the IDE can take", () => {
     for (const [given, taken] of [

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { parseEffort } from "../../base/effort.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { isObject, numberOf, writeJson } from "../../base/json.ts";
-import type { Part, ReasoningEffort } from "../../log/request.ts";
+import type { Message, Part, ReasoningEffort } from "../../log/request.ts";
 import { bounds } from "./bounds.ts";
 
 type Path = readonly PropertyKey[];
@@ -173,36 +173,16 @@ export function effortIn(body: unknown): ReasoningEffort | undefined {
   return budget <= 16_384 ? "medium" : "high";
 }
 
-/** A tool of a request that the caller does not run itself: its type, and where in the body it stands (`tools[2]`). */
-export interface HostedTool {
-  readonly type: string;
-  readonly path: string;
-}
-
 /**
- * The types of hosted tools to leave out of a request, each once. A request with tools of the client's own (`own`: their number) works
- * without them, and so does one whose tools may not be called (`isNone`). One whose only tools are hosted is refused: its answer would
- * lack their results. `chosen`: the hosted tool that the request demands. Source: docs/dev/wire/clients.md, "Hosted tools".
- *
- * @throws MillraceError `invalid_request` that names the type and its place.
+ * What the model is told of the hosted tools that a request has, by type: only their vendor could run them, so they are left out. A
+ * request with other tools needs no word of it, unless it demands a hosted one. Source: docs/dev/wire/clients.md, "Hosted tools".
  */
-export function leaveOutHosted(
-  hosted: readonly HostedTool[],
-  own: number,
-  { chosen, isNone }: { readonly chosen: HostedTool | undefined; readonly isNone: boolean },
-): readonly string[] {
-  const needed = chosen ?? (own === 0 && !isNone ? hosted[0] : undefined);
-  if (needed !== undefined) throw hostedRefusal(needed);
-  return [...new Set(hosted.map(({ type }) => type))];
-}
-
-/** The error for a hosted tool that is not available here, with the alternative. */
-export function hostedRefusal({ type, path }: HostedTool) {
-  return refuse(
-    path,
-    `\`${type.slice(0, 60)}\` is a hosted tool: only its vendor's API can offer it to a model.`,
-    "Take it out, or offer a tool of your own with a JSON Schema, which your program runs.",
-  );
+export function noteOfHosted(hosted: readonly string[], isNeeded: boolean): Message[] {
+  if (hosted.length === 0 || !isNeeded) return [];
+  const names = hosted.map((type) => type.slice(0, 60)).join(", ");
+  return [
+    { role: "system", parts: textParts([`These tools are not available here, so answer without them: ${names}.`]) },
+  ];
 }
 
 /** What stands before the data. Matched apart from them: an expression over 40 MB of data takes 130 ms. */

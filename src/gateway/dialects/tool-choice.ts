@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isObject } from "../../base/json.ts";
 import type { Tool, ToolChoice } from "../../log/request.ts";
-import { type HostedTool, refuse } from "./parse-body.ts";
+import { refuse } from "./parse-body.ts";
 
 /** One name for a tool of a namespace: namespaces are the client's own grouping, models know flat names. */
 export function joinName(namespace: string | null | undefined, name: string): string {
@@ -48,22 +48,12 @@ function isOwn({ type }: { readonly type: string }): boolean {
   return type === "function" || type === "custom";
 }
 
-/** Whether no tool may be called. */
-export function isNone(choice: Choice): boolean {
-  return choice === "none" || (typeof choice === "object" && choice?.type === "none");
-}
-
-/** The hosted tool that a `tool_choice` demands: itself, or as the only kind that it allows. */
-export function chosenHosted(choice: Choice, own: readonly Tool[]): HostedTool | undefined {
-  if (!choice || typeof choice === "string") return undefined;
-  const { type } = choice;
-  if (["none", "auto", "required", "function", "custom"].includes(type)) return undefined;
-  if (type !== "allowed_tools") return { type, path: "tool_choice" };
-  const given = choice.tools ?? [];
-  const hosted = given.find((tool) => !isOwn(tool));
-  return hosted === undefined || (given.some(isOwn) && own.length > 0)
-    ? undefined
-    : { type: hosted.type, path: "tool_choice" };
+/** Whether a `tool_choice` demands a hosted tool: itself, or as the only kind that it allows. */
+export function demandsHosted(choice: Choice, own: readonly Tool[]): boolean {
+  if (!choice || typeof choice === "string") return false;
+  const { type, tools = [] } = choice;
+  if (["none", "auto", "required", "function", "custom"].includes(type)) return false;
+  return type !== "allowed_tools" || (tools.length > 0 && !(tools.some(isOwn) && own.length > 0));
 }
 
 /**

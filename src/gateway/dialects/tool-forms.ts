@@ -30,6 +30,7 @@ interface RightForm {
  */
 export function clientTool(given: JsonObject, path: string, right: RightForm): Tool | undefined {
   const { type, name, function: inFunction, custom: inCustom, input_schema: schema } = given;
+  if (googleTool(given) !== undefined) return undefined;
   const isOwn = type === undefined || type === null || type === "function" || type === "custom";
   if (!isOwn && !(name && isObject(schema))) return undefined;
   if (isOwn && (inFunction ?? null) !== null) return functionTool(withSchema(inFunction), `${path}.function`);
@@ -44,6 +45,18 @@ export function clientTool(given: JsonObject, path: string, right: RightForm): T
       `Write the tool as \`${right.form}\`.`,
     );
   return functionTool(flat, path);
+}
+
+/** The type of a tool that its vendor runs. */
+export function hostedType(tool: JsonObject): string {
+  return googleTool(tool) ?? String(tool["type"] ?? "");
+}
+
+/** Google's API names its own tools by their only member: `{"googleSearch":{}}`. */
+function googleTool(tool: JsonObject): string | undefined {
+  const [[name, settings] = [], ...more] = Object.entries(tool);
+  const isForm = name === "function" || name === "custom" || name === "type";
+  return more.length === 0 && !isForm && isObject(settings) ? name : undefined;
 }
 
 /** A definition whose schema is its `parameters`. */

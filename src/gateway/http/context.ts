@@ -39,11 +39,13 @@ export class GatewayContext {
   /** More for this request's log line. */
   readonly logFields: Record<string, unknown> & { model?: string } = {};
 
-  /** @throws TypeError when the request's target is no path. */
+  /** @throws TypeError when the request's target is no path of this server. */
   constructor(incoming: IncomingMessage, response: ServerResponse, nowMs: number, json?: unknown) {
     const { method = "GET", url = "" } = incoming;
-    if (!url.startsWith("/")) throw new TypeError("no path"); // proxies are asked so, and this is none
-    const { pathname, searchParams } = new URL(`http://gateway${url}`);
+    const headers = headersOf(incoming);
+    const isWhole = !url.startsWith("/"); // some programs ask every server as they would ask a proxy; this is none
+    const { host, pathname, searchParams } = new URL(isWhole ? url : `http://gateway${url}`);
+    if (isWhole && host !== headers.get("host")) throw new TypeError("another server's");
     const left = new AbortController();
     response.once("close", () => {
       if (!response.writableFinished) left.abort(new DOMException("The client closed the connection.", "AbortError"));
@@ -52,7 +54,7 @@ export class GatewayContext {
     this.method = method;
     this.path = foldPath(pathname);
     this.deployment = deploymentOf(pathname);
-    this.headers = headersOf(incoming);
+    this.headers = headers;
     this.search = searchParams;
     this.signal = left.signal;
     this.requestId = requestIdOf(this.headers, nowMs);

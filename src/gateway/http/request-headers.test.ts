@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { corsHeaders, preflight } from "./guard.ts";
-import { clientOf, graceMsOf, idempotencyKeyOf, projectOf, sessionOf } from "./request-headers.ts";
+import { clientOf, foldPath, graceMsOf, idempotencyKeyOf, projectOf, sessionOf } from "./request-headers.ts";
 
 describe("what a request is for", () => {
   it.each([
@@ -96,4 +96,53 @@ describe("an idempotency key", () => {
   ])("is refused as %j, in words that say why", (headers, why) => {
     expect(() => idempotencyKeyOf(new Headers(headers as Record<string, string>))).toThrow(why);
   });
+});
+
+describe("one table of doors: what people write before a route", () => {
+  const doors = [
+    "",
+    "/v1",
+    "/v1/v1",
+    "//v1",
+    "/openai/v1",
+    "/openai",
+    "/v1/openai",
+    "/api/v1",
+    "/anthropic/v1",
+    "/anthropic",
+  ];
+  const routes = [
+    "chat/completions",
+    "completions",
+    "responses",
+    "messages",
+    "messages/count_tokens",
+    "models",
+    "models/a",
+  ];
+
+  it.each(doors)("%s leads to the routes of version 1", (door) => {
+    for (const route of routes) {
+      expect(foldPath(`${door}/${route}`)).toBe(`/v1/${route}`);
+      expect(foldPath(`${door}//${route}/`)).toBe(`/v1/${route}`);
+      expect(foldPath(`/openai/deployments/m/${route}`)).toBe(`/v1/${route}`);
+    }
+  });
+
+  it.each(["/api", "/v1/api", "/api/api", "/ollama/api"])("%s leads to Ollama's routes", (door) => {
+    for (const route of ["chat", "generate", "tags", "show", "ps", "version", "embeddings", "pull"])
+      expect(foldPath(`${door}/${route}/`)).toBe(`/api/${route}`);
+  });
+
+  it.each([
+    ["/", "/"],
+    ["/v1/", "/v1"],
+    ["/v1/turns/t/events", "/v1/turns/t/events"],
+    ["/v1/response", "/v1/responses"],
+    ["/api/hello", "/api/hello"],
+    ["/health", "/health"],
+    ["/openapi.json", "/openapi.json"],
+    ["/apiary/v1", "/apiary/v1"],
+    ["/v1beta/models", "/v1beta/models"],
+  ])("%s is %s", (path, folded) => expect(foldPath(path)).toBe(folded));
 });

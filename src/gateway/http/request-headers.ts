@@ -18,8 +18,11 @@ export function headersOf({ rawHeaders }: { readonly rawHeaders: readonly string
   return headers;
 }
 
-const rootAliases =
+const routesOfVersion1 =
   /^\/(chat\/completions|completions|models|messages|responses?|embeddings|audio|images|moderations)(?=\/|$)/;
+
+/** What people write before a route, in any order and number: each API's own first words. */
+const doorWords = /^(?:\/(?:v1|api|openai|anthropic|ollama)(?=\/|$))+/;
 
 const deployment = /^\/openai\/deployments\/([^/]+)(?=\/)/;
 
@@ -34,15 +37,21 @@ export function deploymentOf(pathname: string): string | undefined {
 }
 
 /**
- * The path that a route is looked up by: root aliases and doubled `/v1` folded, `/v1/response` read as `/v1/responses`,
- * slashes at the end dropped, `/openai/…` (Groq) and `/openai/deployments/NAME/…` (Azure) read as what follows. Source: test/requirements.ts.
+ * The path that a route is looked up by. Base addresses are written in many ways, and programs add `/v1` or `/api` to them: so all door
+ * words at the start are one, the last of `v1` and `api`; a route of the vendors' APIs is one of `/v1` without them too. Slashes are
+ * single, none is at the end; `/openai/deployments/NAME/…` (Azure) is what follows. Source: test/requirements.ts.
  */
 export function foldPath(pathname: string): string {
-  let path = pathname.replace(/\/{2,}/g, "/").replace(/(.)\/+$/, "$1");
-  path = path.replace(deployment, "").replace(/^\/openai(?=\/)/, "");
-  path = path.replace(/^(\/v1)+(?=\/|$)/, "/v1");
-  if (rootAliases.test(path)) path = `/v1${path}`;
-  return path.replace(/^\/v1\/response(?=\/|$)/, "/v1/responses");
+  const path = pathname
+    .replace(/\/{2,}/g, "/")
+    .replace(/(.)\/+$/, "$1")
+    .replace(deployment, "");
+  const [words = ""] = doorWords.exec(path) ?? [];
+  const rest = path.slice(words.length);
+  const base = /^.*(\/v1|\/api)(?=\/|$)/.exec(words)?.[1];
+  const isVersion1 = routesOfVersion1.test(rest) && !(base === "/api" && rest.startsWith("/embeddings"));
+  const door = isVersion1 ? "/v1" : (base ?? (rest === "" ? words : ""));
+  return `${door}${rest}`.replace(/^\/v1\/response(?=\/|$)/, "/v1/responses") || "/";
 }
 
 /**

@@ -163,8 +163,8 @@ function errorEvent(status: number, error: unknown): string {
   });
 }
 
-/** The answer to a request that only prepares the next one: no model is asked. */
-function emptyResponse({ model }: JsonObject): JsonObject {
+/** The answer to a request that only prepares the next one (`generate: false`): no model is asked. */
+export function emptyResponse({ model }: JsonObject): JsonObject {
   const created = Date.now();
   const details = { input_tokens_details: { cached_tokens: 0 }, output_tokens_details: { reasoning_tokens: 0 } };
   return {

@@ -112,15 +112,14 @@ describe.runIf(canServeSockets())("the Responses API over a WebSocket", () => {
     expect((await ask({ ...create, input: "x", stream_id: "a" })).at(-1)).toMatchObject({ stream_id: "a" }); // it goes on
   });
 
-  it("forgets a response whose continuation failed, and refuses the output of a call that nobody made", async () => {
+  it("forgets a response whose continuation failed", async () => {
     const { port } = await listening();
     const { ask } = await connect(port);
     const unstored = { ...create, store: false };
     const first = (await ask({ ...unstored, input: "One" })).at(-1);
     const next = { ...unstored, previous_response_id: first?.response.id };
-    const output = { type: "function_call_output", call_id: "call_none", output: "It rains." };
-    const [refused] = await ask({ ...next, input: [output] });
-    expect(refused).toMatchObject({ type: "error", status: 400, error: { param: "input" } });
+    const [refused] = await ask({ ...next, input: [{ role: "user", content: 7 }] });
+    expect(refused).toMatchObject({ type: "error", status: 400 });
     const [forgotten] = await ask({ ...next, input: "Two" });
     expect(forgotten).toMatchObject({ type: "error", error: { code: "previous_response_not_found" } });
   });

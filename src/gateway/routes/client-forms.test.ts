@@ -164,8 +164,6 @@ it.each<[string, object]>([
 ])("%s: a PDF that is called a picture is none", async (path, said) => {
   const { post, turns } = world();
   const bring = { role: "user", ...said };
-  const refused = await post(path, { messages: [bring], input: [bring] });
-  expect([refused.status, refused.written.includes("PDFs cannot be read here")]).toEqual([400, true]);
   const history = [bring, { role: "assistant", content: "y" }, { role: "user", content: "z" }];
   expect((await post(path, { messages: history, input: history })).status).toBe(200);
   const parts = turns.started[0]?.request.messages[0]?.parts ?? [];
@@ -264,4 +262,19 @@ describe("the forms of other providers", () => {
     await post("/v1/chat/completions", { messages: [{ role: "user", content }] });
     expect(turns.started[0]?.request.messages[0]?.parts[1]).toMatchObject({ mimeType: "image/jpeg" });
   });
+});
+
+it("a request that shall generate nothing costs no prompt, streamed or whole", async () => {
+  const { post, turns } = world();
+  const whole = await post("/v1/responses", { input: "x", generate: false });
+  expect([whole.status, whole.written.includes('"status":"completed"')]).toEqual([200, true]);
+  const streamed = await post("/v1/responses", { input: "x", generate: false, stream: true });
+  expect(streamed.written).toMatch(/event: response\.created[^]*event: response\.completed[^]*\[DONE\]/);
+  expect(turns.started).toHaveLength(0);
+});
+
+it("a model that is there needs no fetching", async () => {
+  const { post } = world();
+  const pulled = await post("/api/pull", {});
+  expect([pulled.status, pulled.written]).toEqual([200, '{"status":"success"}']);
 });

@@ -22,7 +22,7 @@ const unserved: readonly { readonly path: RegExp; readonly what: string; readonl
     hint: `The models here only write text: use another server for embeddings. ${instead}`,
   },
   {
-    path: /^\/api\/(?:pull|push|create|copy|delete|blobs)(?:\/|$)/,
+    path: /^\/api\/(?:push|create|copy|delete|blobs)(?:\/|$)/,
     what: "Managing models is",
     hint: "The models are those of the IDE's account: GET /api/tags lists them.",
   },

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Model } from "../../models/model.ts";
 import { answerTurn } from "../answers/answer-turn.ts";
 import { ollama } from "../dialects/ollama/encode.ts";
 import { answerLoad, type OllamaWire, ollamaChatBody, ollamaGenerateBody } from "../dialects/ollama/request.ts";
@@ -43,11 +44,17 @@ export const ollamaRoutes = [
     body: z.object({ model: z.string().nullish(), name: z.string().nullish() }),
     answer: z.looseObject({ details, model_info: z.looseObject({}), capabilities: z.array(z.string()) }),
     async handle(gateway, c, { json }) {
-      const { model: asked, name } = json as { readonly model?: unknown; readonly name?: unknown }; // an object, or neither
-      const wanted = asked ?? name;
-      if (typeof wanted !== "string" || wanted === "") throw refuse("model", nameAModel("/api/tags"));
-      const { model } = await gateway.models.resolve(wanted.replace(/:latest$/, ""), undefined, c.signal);
-      return jsonResponse(ollamaShow(model));
+      return jsonResponse(ollamaShow(await askedModel(gateway, c, json)));
+    },
+  }),
+  defineRoute("POST /api/pull", {
+    summary: "Ollama: fetches a model. Those of the account are there already.",
+    body: z.object({ model: z.string().nullish(), name: z.string().nullish(), stream: z.boolean().nullish() }),
+    answer: z.object({ status: z.literal("success") }),
+    answers: "ndjson",
+    async handle(gateway, c, { json }) {
+      await askedModel(gateway, c, json);
+      return jsonResponse({ status: "success" });
     },
   }),
   defineRoute("GET /api/ps", {
@@ -61,6 +68,13 @@ export const ollamaRoutes = [
     handle: () => jsonResponse({ version: ollamaVersion }),
   }),
 ];
+
+async function askedModel(gateway: Gateway, c: GatewayContext, json: unknown): Promise<Model> {
+  const { model: asked, name } = json as { readonly model?: unknown; readonly name?: unknown }; // an object, or neither
+  const wanted = asked ?? name;
+  if (typeof wanted !== "string" || wanted === "") throw refuse("model", nameAModel("/api/tags"));
+  return (await gateway.models.resolve(wanted, undefined, c.signal)).model;
+}
 
 function answerOllama(
   gateway: Gateway,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { startOfLog } from "../../base/ids.ts";
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import { answerOpenTurn, answerTurn, parseNamed, readAnswer } from "../answers/answer-turn.ts";
 import { countTokens } from "../answers/count-tokens.ts";
@@ -14,8 +14,9 @@ import { inputItems } from "../dialects/openai-responses/input.ts";
 import { parseResponsesRequest, type ResponsesWire, responsesBody } from "../dialects/openai-responses/request.ts";
 import { responseObject, responsePrefix } from "../dialects/openai-responses/response-object.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
-import { jsonResponse, type Reply } from "../http/reply.ts";
+import { jsonResponse, type Reply, sseHeaders, writeSse } from "../http/reply.ts";
 import { graceMsOf } from "../http/request-headers.ts";
+import { emptyResponse } from "../http/responses-conversation.ts";
 import { keptHeaders, resumesTurn, startsTurn, tellsOfTurn } from "../http/route-headers.ts";
 import { compactionSchema, inputItemsSchema, responseSchema } from "./answer-schemas.ts";
 import { defineRoute, limitIn, type RouteInput } from "./route.ts";
@@ -93,6 +94,15 @@ export const responsesRoutes = [
 ];
 
 async function createResponse(gateway: Gateway, c: GatewayContext, json: unknown): Promise<Reply> {
+  if (isObject(json) && json["generate"] === false) {
+    const response = emptyResponse(json);
+    const headers = { "x-millrace-answered-by": "gateway" };
+    if (json["stream"] !== true) return jsonResponse(response, 200, headers);
+    const events = ["response.created", "response.completed"].map((type, i) =>
+      writeSse({ name: type, data: writeJson({ type, sequence_number: i, response }) }),
+    );
+    return { status: 200, headers: { ...sseHeaders, ...headers }, body: `${events.join("")}data: [DONE]\n\n` };
+  }
   const { previous, body } = await withStoredParts(gateway, c, json);
   const parsed = await parseNamed(gateway, c, () => parseResponsesRequest(body, previous));
   const empty = await emptyAnswer(gateway, c, openAiResponses, { ...parsed, wire: { ...parsed.wire, store: false } });

@@ -6,7 +6,16 @@ import { History } from "../history.ts";
 import { messagesSchema, readMessages } from "../messages/any-message.ts";
 import { parseSystem, systemSchema } from "../messages/block-message.ts";
 import { readDirectives } from "../messages/directives.ts";
-import { effortIn, effortNamed, nameAModel, outputLimit, parseBody, refuse, stopSequences } from "../parse-body.ts";
+import {
+  effortIn,
+  effortNamed,
+  nameAModel,
+  noteOfHosted,
+  outputLimit,
+  parseBody,
+  refuse,
+  stopSequences,
+} from "../parse-body.ts";
 import { formatIn, formatMembers } from "../response-format.ts";
 import { parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
 
@@ -38,16 +47,20 @@ export function parseMessagesRequest(body: unknown): ParsedTurn & {
   if (parsed.thread !== undefined && parsed.thread !== null) throw threadRefused();
   const choice = parsed.tool_choice;
   const directives = readDirectives(parsed.messages);
-  const servers = parsed.mcp_servers?.length ? [{ type: "mcp_servers", path: "mcp_servers" }] : [];
-  const offered = parseTools(parsed.tools, choice, servers);
+  const offered = parseTools(parsed.tools, choice);
+  const ignoredTools = [...offered.ignored, ...(parsed.mcp_servers?.length ? ["mcp_servers"] : [])];
   const tools = toolsNow(offered.tools, directives);
   const effort = directives.effort === undefined ? effortIn(body) : effortNamed(directives.effort);
   const history = new History();
   const request: TurnRequest = {
     model: modelName(parsed.model),
-    messages: [...parseSystem(parsed.system, history), ...readMessages(parsed.messages, history, "blocks")],
+    messages: [
+      ...parseSystem(parsed.system, history),
+      ...noteOfHosted(ignoredTools, tools.length === 0 || offered.demandsIgnored),
+      ...readMessages(parsed.messages, history, "blocks"),
+    ],
     tools,
-    toolChoice: parseToolChoice(choice, tools),
+    toolChoice: offered.demandsIgnored ? { type: "auto" } : parseToolChoice(choice, tools),
     parallelToolCalls: !choice || choice.type === "none" || choice.disable_parallel_tool_use !== true,
     responseFormat: formatIn(parsed, true),
     stop: stopSequences(parsed.stop_sequences, "stop_sequences"),
@@ -58,7 +71,7 @@ export function parseMessagesRequest(body: unknown): ParsedTurn & {
     request,
     stream: parsed.stream ?? false,
     wire: { model: parsed.model },
-    ignoredTools: offered.ignored,
+    ignoredTools,
     leftOut: history.leftOut,
   };
 }

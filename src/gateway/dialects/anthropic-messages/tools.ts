@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { isObject } from "../../../base/json.ts";
 import type { Tool, ToolChoice } from "../../../log/request.ts";
-import { type HostedTool, leaveOutHosted, refuse } from "../parse-body.ts";
+import { refuse } from "../parse-body.ts";
 import { flatChoice } from "../tool-choice.ts";
-import { clientTool } from "../tool-forms.ts";
+import { clientTool, hostedType } from "../tool-forms.ts";
 
 export const toolsSchema = z.array(z.looseObject({ type: z.string().nullish(), name: z.string().nullish() })).nullish();
 
@@ -34,31 +34,28 @@ const right = { member: "input_schema", form: '{"name":"…","description":"…"
  * A tool with an `input_schema` belongs to the client, for any type; so do the tools whose form the API defines and that the client
  * runs (`bash_…`, `text_editor_…`, `memory_…`). Any other tool (`web_search_…`) is run by the vendor.
  *
- * `others`: hosted ones that the request names elsewhere.
- *
- * @throws MillraceError `invalid_request` with the path of a tool that is wrong, or that cannot be run here.
+ * @throws MillraceError `invalid_request` with the path of a tool that is wrong.
  */
 export function parseTools(
   given: z.infer<typeof toolsSchema>,
   choice: Choice,
-  others: readonly HostedTool[] = [],
-): { readonly tools: readonly Tool[]; readonly ignored: readonly string[] } {
+): {
+  readonly tools: readonly Tool[];
+  readonly ignored: readonly string[];
+  /** The choice names a tool that was left out. */
+  readonly demandsIgnored: boolean;
+} {
   const tools: Tool[] = [];
-  const hosted: HostedTool[] = [];
+  const ignored = new Set<string>();
   for (const [i, tool] of (given ?? []).entries()) {
     const own = vendorsTool(tool) ?? clientTool(tool, `tools[${i}]`, right);
-    if (own === undefined) hosted.push({ type: tool.type ?? "", path: `tools[${i}]` });
+    if (own === undefined) ignored.add(hostedType(tool));
     else if (own.kind === "function") tools.push(own);
     else throw refuse(`tools[${i}].input_schema`, "A tool needs a JSON Schema for its input.");
   }
   const named = choice?.type === "tool" ? choice.name : undefined;
-  const at = (given ?? []).findIndex(({ name }) => name !== undefined && name === named);
-  const chosen = tools.some(({ name }) => name === named)
-    ? undefined
-    : hosted.find(({ path }) => path === `tools[${at}]`);
-  const asked = chosen && { type: chosen.type, path: "tool_choice" };
-  const demand = { chosen: asked, isNone: choice?.type === "none" };
-  return { tools, ignored: leaveOutHosted([...hosted, ...others], tools.length, demand) };
+  const isHosted = named !== undefined && (given ?? []).some(({ name }) => name === named);
+  return { tools, ignored: [...ignored], demandsIgnored: isHosted && !tools.some(({ name }) => name === named) };
 }
 
 /** @throws MillraceError `invalid_request` when a tool is named that was not offered, or cannot be. */

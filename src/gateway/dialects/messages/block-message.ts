@@ -16,7 +16,7 @@ const toolUse = z.object({
 });
 const toolResult = z.object({
   type: z.string(),
-  tool_use_id: z.string().min(1),
+  tool_use_id: z.string().nullish(),
   is_error: z.boolean().nullish(),
 });
 const thinking = z.object({ type: z.string(), thinking: z.string(), signature: z.string().nullish() });
@@ -85,5 +85,5 @@ const noThought = { type: "thinking", thinking: "", signature: undefined };
 function parseResult(block: JsonObject, path: string, history: History): Message {
   const { tool_use_id: callId, is_error: isError } = parseAt(toolResult, block, path);
   const parts = parseContent(resultContent(block["content"]), `${path}.content`, history);
-  return { role: "tool", callId, parts, isError: isError ?? false };
+  return { role: "tool", callId: callId ?? "", parts, isError: isError ?? false };
 }

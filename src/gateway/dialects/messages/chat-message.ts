@@ -24,7 +24,7 @@ const calls = z.object({
   tool_calls: z.array(z.union([functionCall, customCall])).nullish(),
   function_call: z.object({ name: z.string().min(1), arguments: z.string() }).nullish(),
 });
-const toolMessage = z.object({ tool_call_id: z.string().min(1), name: z.string().nullish() });
+const toolMessage = z.object({ tool_call_id: z.string().nullish(), name: z.string().nullish() });
 const functionMessage = z.object({ name: z.string().min(1) });
 
 type Content = string | readonly unknown[];
@@ -47,7 +47,7 @@ export function parseChatMessage(given: WireMessage, path: string, history: Hist
     }
     case "tool": {
       const { tool_call_id: callId, name } = parseAt(toolMessage, given, path);
-      return [{ role: "tool", callId, ...(name ? { name } : {}), parts: result(), isError: false }];
+      return [{ role: "tool", callId: callId ?? "", ...(name ? { name } : {}), parts: result(), isError: false }];
     }
     case "function": {
       const { name } = parseAt(functionMessage, given, path);

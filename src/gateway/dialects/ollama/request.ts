@@ -10,6 +10,7 @@ import {
   imageFromBase64,
   imageFromUrl,
   nameAModel,
+  noteOfHosted,
   outputLimit,
   parseAt,
   parseBody,
@@ -74,8 +75,8 @@ export function parseOllamaRequest(body: unknown): ParsedTurn & { readonly wire:
   if (typeof body === "object" && body !== null && "messages" in body) {
     const parsed = parseBody(ollamaChatBody, body);
     const history = new History();
-    const { tools, ignored } = parseTools(parsed.tools, undefined);
-    const messages = parseMessages(parsed.messages ?? [], history);
+    const { tools, ignored } = parseTools(parsed.tools);
+    const messages = [...noteOfHosted(ignored, tools.length === 0), ...parseMessages(parsed.messages ?? [], history)];
     return { ...turnOf(parsed, "chat", { messages, tools }), ignoredTools: ignored, leftOut: history.leftOut };
   }
   const parsed = parseBody(ollamaGenerateBody, body);
@@ -110,7 +111,7 @@ function turnOf(
   const { num_predict: most, stop } = body.options ?? {};
   const effort = effortOf(body.think);
   const request: TurnRequest = {
-    model: body.model.replace(/:latest$/, ""),
+    model: body.model,
     ...asked,
     toolChoice: { type: "auto" },
     parallelToolCalls: true,
@@ -135,25 +136,15 @@ function formatOf(format: z.infer<typeof common.format>): ResponseFormat {
 
 const speakers: readonly Speaker[] = ["user", "assistant", "tool"];
 
-/**
- * Calls have ids in new versions only: a result without one belongs to the first open call of its name, else to the first of all. Clients
- * that leave out the calls send it alone, so without any open call it is read as the result of a call that nobody can name.
- */
+/** Calls have ids in new versions only: `pairResults` finds the call of a result without one. */
 function parseMessages(given: readonly unknown[], history: History): Message[] {
-  const open: { readonly callId: string; readonly name: string }[] = [];
   let made = 0;
   const parse = (message: WireMessage, path: string): Message[] => {
     const { role, thinking } = message;
     if (role === "tool") {
       const { tool_call_id: id, tool_name: name } = parseAt(result, message, path);
-      const named = open.findIndex((call) => (id ? call.callId === id : call.name === name));
-      const at = named < 0 && !id && open.length > 0 ? 0 : named;
-      const [call] = at < 0 ? [] : open.splice(at, 1);
-      const shown = name ?? call?.name;
-      const callId = id || (call?.callId ?? history.unnamedCall());
-      const content = resultContent(message["content"]);
-      const parts = partsOf({ ...message, content }, path, history);
-      return [{ role, callId, ...(shown ? { name: shown } : {}), parts, isError: false }];
+      const parts = partsOf({ ...message, content: resultContent(message["content"]) }, path, history);
+      return [{ role, callId: id ?? "", ...(name ? { name } : {}), parts, isError: false }];
     }
     if (role === "assistant") {
       const toolCalls = (parseAt(calls, message, path).tool_calls ?? []).map(({ id, function: called }) => {
@@ -161,7 +152,6 @@ function parseMessages(given: readonly unknown[], history: History): Message[] {
         const text = typeof written === "string" ? written : writeJson(written ?? {});
         return { callId: id || `call_${made++}`, name, arguments: text || "{}", kind: "function" as const };
       });
-      open.push(...toolCalls);
       const parts = partsOf(message, path, history);
       return [{ role, parts, ...(typeof thinking === "string" && thinking ? { thinking } : {}), toolCalls }];
     }

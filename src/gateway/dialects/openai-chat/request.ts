@@ -4,9 +4,9 @@ import { bounds } from "../bounds.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
 import { messagesSchema, readMessages } from "../messages/any-message.ts";
-import { effortIn, nameAModel, outputLimit, parseBody, refuse, stopSequences } from "../parse-body.ts";
+import { effortIn, nameAModel, noteOfHosted, outputLimit, parseBody, refuse, stopSequences } from "../parse-body.ts";
 import { formatIn, formatMembers } from "../response-format.ts";
-import { parseToolChoice, toolChoiceSchema } from "../tool-choice.ts";
+import { demandsHosted, parseToolChoice, toolChoiceSchema } from "../tool-choice.ts";
 import { functionsSchema } from "../tool-forms.ts";
 import { functionCallSchema, parseTools, toolsSchema } from "./tools.ts";
 
@@ -51,8 +51,10 @@ export interface ChatWire {
 export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: ChatWire } {
   const parsed = parseBody(chatBody, body);
   refuseUnsupported(parsed);
-  const search = parsed.web_search_options ? [{ type: "web_search", path: "web_search_options" }] : [];
-  const offered = parseTools(parsed.tools, parsed.functions, { hosted: search, choice: parsed.tool_choice });
+  const offered = parseTools(parsed.tools, parsed.functions);
+  const search = parsed.web_search_options && !offered.ignored.includes("web_search") ? ["web_search"] : [];
+  const ignoredTools = [...offered.ignored, ...search];
+  const isNeeded = offered.tools.length === 0 || demandsHosted(parsed.tool_choice, offered.tools);
   const legacy = parsed.function_call;
   const asked = parsed.tool_choice ?? (typeof legacy === "object" && legacy ? { type: "function", ...legacy } : legacy);
   const { choice, tools } = parseToolChoice(offered.tools.length === 0 ? null : asked, offered.tools);
@@ -60,7 +62,7 @@ export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: C
   const effort = effortIn(body);
   const request: TurnRequest = {
     model: parsed.model,
-    messages: readMessages(parsed.messages, history, "chat"),
+    messages: [...noteOfHosted(ignoredTools, isNeeded), ...readMessages(parsed.messages, history, "chat")],
     tools,
     toolChoice: choice,
     parallelToolCalls: parsed.parallel_tool_calls ?? true,
@@ -74,7 +76,7 @@ export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: C
     request,
     stream: parsed.stream ?? false,
     wire: { includeUsage },
-    ignoredTools: offered.ignored,
+    ignoredTools,
     leftOut: history.leftOut,
   };
 }

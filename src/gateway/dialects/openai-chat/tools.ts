@@ -1,8 +1,6 @@
 import { z } from "zod";
 import type { Tool } from "../../../log/request.ts";
-import { type HostedTool, leaveOutHosted } from "../parse-body.ts";
-import { chosenHosted, isNone, type toolChoiceSchema } from "../tool-choice.ts";
-import { clientTool, type functionsSchema, functionToolOf } from "../tool-forms.ts";
+import { clientTool, type functionsSchema, functionToolOf, hostedType } from "../tool-forms.ts";
 
 /** `tools`. Unknown keys (`strict`, `eager_input_streaming`) pass: they are hints. Other types are hosted tools. */
 export const toolsSchema = z.array(z.looseObject({ type: z.string().nullish() })).nullish();
@@ -16,27 +14,21 @@ const right = {
 } as const;
 
 /**
- * Functions and custom tools. `hosted`: tools that the request asks for elsewhere (`web_search_options`); `choice`: its `tool_choice`.
+ * Functions and custom tools, and the types of hosted ones (`ignored`).
  *
- * @throws MillraceError `invalid_request` with the path of a tool that does not fit, or for one that only its vendor could run.
+ * @throws MillraceError `invalid_request` with the path of a tool that does not fit.
  */
 export function parseTools(
   given: z.infer<typeof toolsSchema>,
-  functions: z.infer<typeof functionsSchema>,
-  {
-    hosted: others = [],
-    choice,
-  }: { readonly hosted?: readonly HostedTool[]; readonly choice?: z.infer<typeof toolChoiceSchema> } = {},
+  functions?: z.infer<typeof functionsSchema>,
 ): { readonly tools: readonly Tool[]; readonly ignored: readonly string[] } {
   const tools: Tool[] = [];
-  const hosted: HostedTool[] = [];
+  const ignored = new Set<string>();
   for (const [i, tool] of (given ?? []).entries()) {
-    const path = `tools[${i}]`;
-    const own = clientTool(tool, path, right);
-    if (own === undefined) hosted.push({ type: tool.type ?? "", path });
+    const own = clientTool(tool, `tools[${i}]`, right);
+    if (own === undefined) ignored.add(hostedType(tool));
     else tools.push(own);
   }
   tools.push(...(functions ?? []).map(functionToolOf));
-  const demand = { chosen: chosenHosted(choice, tools), isNone: isNone(choice) };
-  return { tools, ignored: leaveOutHosted([...hosted, ...others], tools.length, demand) };
+  return { tools, ignored: [...ignored] };
 }

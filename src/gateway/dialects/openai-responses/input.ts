@@ -25,7 +25,7 @@ const customCall = z.object({
   input: z.string(),
   namespace: z.string().nullish(),
 });
-const callOutput = z.object({ call_id: z.string().min(1) });
+const callOutput = z.object({ call_id: z.string().nullish(), name: z.string().nullish() });
 const reasoning = z.object({
   summary: z.array(z.looseObject({ text: z.string().nullish() })).nullish(),
   content: z.array(z.looseObject({ text: z.string().nullish() })).nullish(),
@@ -189,9 +189,9 @@ function parseItem(item: JsonObject, path: string, history: History): Message | 
     return { role: role === "user" ? "user" : "system", parts };
   }
   if (isOutput(type)) {
-    const { call_id: callId } = parseAt(callOutput, item, path);
+    const { call_id: callId, name } = parseAt(callOutput, item, path);
     const parts = parseContent(resultContent(item["output"]), `${path}.output`, history);
-    return { role: "tool", callId, parts, isError: false };
+    return { role: "tool", callId: callId ?? "", ...(name ? { name } : {}), parts, isError: false };
   }
   if (type === "agent_message") return agentMessage(item, path, history);
   const notes = /compact|context|summary/.test(type) ? notesOf(item) : undefined;

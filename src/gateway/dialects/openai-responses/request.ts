@@ -2,10 +2,19 @@ import { z } from "zod";
 import { isObject } from "../../../base/json.ts";
 import type { Message, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
-import { History, refuseUnasked } from "../history.ts";
-import { effortIn, nameAModel, otherApi, outputLimit, parseBody, refuse, textParts } from "../parse-body.ts";
+import { History, pairResults } from "../history.ts";
+import {
+  effortIn,
+  nameAModel,
+  noteOfHosted,
+  otherApi,
+  outputLimit,
+  parseBody,
+  refuse,
+  textParts,
+} from "../parse-body.ts";
 import { formatIn, formatMembers } from "../response-format.ts";
-import { parseToolChoice, toolChoiceSchema } from "../tool-choice.ts";
+import { demandsHosted, parseToolChoice, toolChoiceSchema } from "../tool-choice.ts";
 import { inputSchema, parseInput, toolsOfItems } from "./input.ts";
 import { type NamespacedName, parseTools, toolsSchema } from "./tools.ts";
 
@@ -89,21 +98,22 @@ export function parseResponsesRequest(
     tools: offered,
     ignored,
     namespaced,
-  } = compacts ? noTools : parseTools(parsed.tools, parsed.tool_choice, toolsOfItems(parsed.input));
+  } = compacts ? noTools : parseTools(parsed.tools, toolsOfItems(parsed.input));
   const { choice, tools } = parseToolChoice(compacts ? "auto" : parsed.tool_choice, offered);
-  const instructions: Message[] = parsed.instructions
-    ? [{ role: "system", parts: [{ type: "text", text: parsed.instructions }] }]
-    : [];
+  const isNeeded = offered.length === 0 || demandsHosted(parsed.tool_choice, offered);
+  const instructions: Message[] = [
+    ...(parsed.instructions ? [{ role: "system" as const, parts: textParts([parsed.instructions]) }] : []),
+    ...noteOfHosted(ignored, isNeeded),
+  ];
   const history = new History();
   const own = parseInput(items, history);
   history.refuseUnreadable(own, "input");
   if (own.length === 0 && (previous.length === 0 || !compacts))
     throw refuse("input", "The input is empty.", otherApi(raw, "input"));
-  refuseUnasked([...previous, ...own], "input");
   const effort = effortIn(body);
   const request: TurnRequest = {
     model: parsed.model,
-    messages: [...instructions, ...previous, ...own, ...(compacts ? [askForNotes] : [])],
+    messages: [...instructions, ...pairResults([...previous, ...own]), ...(compacts ? [askForNotes] : [])],
     tools,
     toolChoice: choice,
     parallelToolCalls: parsed.parallel_tool_calls ?? true,

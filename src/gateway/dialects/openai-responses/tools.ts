@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { isMillraceError } from "../../../base/errors.ts";
 import type { Tool } from "../../../log/request.ts";
-import { type HostedTool, leaveOutHosted, parseAt } from "../parse-body.ts";
-import { chosenHosted, isNone, joinName, type toolChoiceSchema } from "../tool-choice.ts";
-import { clientTool } from "../tool-forms.ts";
+import { parseAt } from "../parse-body.ts";
+import { joinName } from "../tool-choice.ts";
+import { clientTool, hostedType } from "../tool-forms.ts";
 
 const anyTool = z.looseObject({ type: z.string().nullish() });
 const namespaceTool = z.object({
@@ -26,12 +26,10 @@ const right = { member: "type", form: '{"type":"function","name":"…","descript
  * Functions and custom tools, those inside namespaces with them, also those that items of the input bring (`ofItems`). The newest of
  * a name counts.
  *
- * @throws MillraceError `invalid_request` with the path of a tool that does not fit, or that nothing here could run
- * (`leaveOutHosted`). Source: docs/dev/wire/clients.md, "Responses", "Hosted tools".
+ * @throws MillraceError `invalid_request` with the path of a tool that does not fit. Source: docs/dev/wire/clients.md, "Responses", "Hosted tools".
  */
 export function parseTools(
   tools: z.infer<typeof toolsSchema>,
-  choice: z.infer<typeof toolChoiceSchema>,
   ofItems: readonly { readonly tool: unknown; readonly path: string }[],
 ): {
   /** Those that the client runs. */
@@ -42,7 +40,7 @@ export function parseTools(
   readonly namespaced: Readonly<Record<string, NamespacedName>>;
 } {
   const found = new Map<string, Tool>();
-  const hosted: HostedTool[] = [];
+  const ignored = new Set<string>();
   const namespaced: Record<string, NamespacedName> = {};
   const add = (tool: WireTool, path: string, namespace: string | undefined) => {
     if (tool.type === "namespace" && namespace === undefined) {
@@ -52,7 +50,7 @@ export function parseTools(
     }
     const parsed = clientTool(tool, path, right);
     if (parsed === undefined) {
-      hosted.push({ type: tool.type ?? "", path });
+      ignored.add(hostedType(tool));
       return;
     }
     const name = joinName(namespace, parsed.name);
@@ -60,13 +58,8 @@ export function parseTools(
     found.set(name, { ...parsed, name });
   };
   for (const [i, tool] of (tools ?? []).entries()) add(tool, `tools[${i}]`, undefined);
-  const demanded = hosted.length;
   for (const { tool, path } of ofItems) addOfItem(() => add(parseAt(anyTool, tool, path), path, undefined));
-  const own = [...found.values()];
-  const ignored = hosted.slice(demanded).map(({ type }) => type); // the conversation had them: nobody demands them now
-  const demand = { chosen: chosenHosted(choice, own), isNone: isNone(choice) };
-  const left = leaveOutHosted(hosted.slice(0, demanded), own.length, demand);
-  return { tools: own, ignored: [...new Set([...left, ...ignored])], namespaced };
+  return { tools: [...found.values()], ignored: [...ignored], namespaced };
 }
 
 /** A tool of an item that cannot be read is left out: it stands in the history. */

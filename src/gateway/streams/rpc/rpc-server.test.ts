@@ -135,8 +135,6 @@ describe("a message that is too large is refused with details though its length 
 });
 
 describe("a call that is none of ours is refused with details, as a stream where it speaks of one", () => {
-  const type = "application/json";
-
   /** The answer to a call with this method, content type and path, over both versions of HTTP. */
   async function refusals(method: string, path: string, type: string | undefined) {
     const world = await streamWorld();
@@ -164,12 +162,6 @@ describe("a call that is none of ours is refused with details, as a stream where
           code: "unimplemented",
           info: { reason: "no_such_method" },
         });
-  });
-
-  test("what other routes have, over HTTP/2, and gets their address", async () => {
-    const answer = await post(await streamWorld(), "/v1/chat/completions", type, new Uint8Array(), "2");
-    const info = { reason: "no_such_method", hint: expect.stringContaining("HTTP/1.1") };
-    expect(errorOf(answer)).toMatchObject({ status: 501, code: "unimplemented", info });
   });
 
   test("both ways over HTTP/1.1, and its connection is closed: who sends on until the end would not get to one", async () => {
