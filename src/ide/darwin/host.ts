@@ -52,9 +52,9 @@ export function openDarwinHost(options: DarwinHostOptions): Host {
     };
   }
 
-  /** All listeners at once, because another holder of the same port matters as much as our own. */
-  async function listeners(signal: AbortSignal): Promise<HostResult<readonly LsofRow[]>> {
-    const args = ["-nP", "-w", "-iTCP", "-sTCP:LISTEN", "-Fpn"];
+  /** The listeners of one process, of one port, or all. */
+  async function listeners(which: readonly string[], signal: AbortSignal): Promise<HostResult<readonly LsofRow[]>> {
+    const args = ["-nP", "-w", ...which, "-sTCP:LISTEN", "-Fpn"];
     const answer = await run(lsofProgram, args, askLimitMs, signal);
     return answer.ok ? { ok: true, value: parseLsof(answer.value.stdout) } : answer;
   }
@@ -90,12 +90,17 @@ export function openDarwinHost(options: DarwinHostOptions): Host {
     },
 
     async listListening(pid, signal): Promise<HostResult<readonly ListeningSocket[]>> {
-      const answer = await listeners(signal);
-      return answer.ok ? { ok: true, value: holdings(answer.value, pid) } : answer;
+      const own = await listeners(["-a", "-p", String(pid), "-iTCP"], signal);
+      if (!own.ok) return own;
+      if (own.value.length === 0) return { ok: true, value: [] };
+      // Another holder of the same port matters too. A machine with many sockets may not list all of them in time.
+      const all = await listeners(["-iTCP"], signal);
+      const others = all.ok ? all.value.filter((row) => row.pid !== pid) : [];
+      return { ok: true, value: holdings([...own.value, ...others], pid) };
     },
 
     async holderOf(port, signal) {
-      const answer = await listeners(signal);
+      const answer = await listeners([`-iTCP:${port}`], signal);
       const holder = answer.ok ? answer.value.find((row) => row.port === port) : undefined;
       return holder && readProcess(holder.pid, signal);
     },
