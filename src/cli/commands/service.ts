@@ -96,7 +96,7 @@ export async function actOnService(
   out.line(`The service (${manager.title}) serves on ${url}.`);
   if (action === "install") {
     out.line(manager.note);
-    const { path, until } = stableNode(process.execPath, { env: io.env, home: io.homeFolder });
+    const { path, until } = stableNode(process.execPath, { env: io.env });
     if (until !== undefined)
       out.note(`It runs ${path}. When an upgrade of Node takes ${until} away, run \`millrace service install\` again.`);
   }

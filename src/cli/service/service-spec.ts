@@ -25,7 +25,7 @@ export function serviceSpec({ io, settings }: Pick<CommandContext, "io" | "setti
   const script = process.argv[1];
   if (script === undefined) throw new MillraceError("internal", "The program does not know its own file.");
   const { env: own } = withoutNpm(io);
-  const node = stableNode(process.execPath, { env: own, home: io.homeFolder });
+  const node = stableNode(process.execPath, { env: own });
   const kept = childEnvironment("service", own, io.platform, { set: { [startedByVariable]: "service" } });
   return {
     program: node.path,

@@ -22,8 +22,7 @@ export function isOnPath(name: string, { env, platform }: Shell): boolean {
 export function millraceWords(shell: Shell, { node, script } = started): readonly string[] {
   const own = withoutNpm(shell);
   if (script === undefined || isOnPath("millrace", own)) return ["millrace"];
-  const home = shell.env["HOME"] ?? shell.env["USERPROFILE"] ?? "";
-  return [stableNode(node, { env: own.env, home }).path, script];
+  return [stableNode(node, { env: own.env }).path, script];
 }
 
 /** The same as a command line. */

@@ -12,6 +12,10 @@ const links = (of: Readonly<Record<string, string>>) => (path: string) =>
 const cellar = "/opt/homebrew/Cellar/node@24/24.11.1/bin/node";
 const nvm = "/home/me/.nvm/versions/node/v24.11.1/bin/node";
 const fnm = "/home/me/.local/share/fnm/node-versions/v24.11.1/installation/bin/node";
+const fnmMac = "/Users/me/Library/Application Support/fnm/node-versions/v24.11.1/installation/bin/node";
+const mise = "/Users/me/.local/share/mise/installs/node/24.11.1/bin/node";
+const mise24 = "/Users/me/.local/share/mise/installs/node/24/bin/node";
+const volta = "/Users/me/.volta/tools/image/node/24.11.1/bin/node";
 
 test.each<[string, string, Record<string, string>, Record<string, string>, object]>([
   ["a path without a version stays", "/usr/bin/node", {}, {}, { path: "/usr/bin/node" }],
@@ -31,6 +35,21 @@ test.each<[string, string, Record<string, string>, Record<string, string>, objec
     { path: "/home/me/.local/share/fnm/aliases/default/bin/node" },
   ],
   [
+    "fnm's default on macOS",
+    fnmMac,
+    { [fnmMac.replace(/node-versions.*installation/, "aliases/default")]: fnmMac },
+    {},
+    { path: "/Users/me/Library/Application Support/fnm/aliases/default/bin/node" },
+  ],
+  ["mise's link of the major version", mise, { [mise.replace("24.11.1", "24")]: mise }, {}, { path: mise24 }],
+  [
+    "no shim, and no shim on the PATH: each chooses by the folder",
+    volta,
+    { "/Users/me/.volta/bin/node": "/Users/me/.volta/bin/volta-shim", a: volta },
+    { PATH: "/Users/me/.volta/bin" },
+    { path: volta, until: "24.11.1" },
+  ],
+  [
     "a link on the PATH",
     nvm,
     { "/home/me/bin/node": nvm },
@@ -46,7 +65,7 @@ test.each<[string, string, Record<string, string>, Record<string, string>, objec
   ],
   ["nothing that stays", nvm, { a: nvm }, {}, { path: nvm, until: "v24.11.1" }],
 ])("%s", (_, node, of, env, found) => {
-  expect(stableNode(node, { env, home: "/home/me", real: links(of) })).toEqual(found);
+  expect(stableNode(node, { env, real: links(of) })).toEqual(found);
 });
 
 test("doctor names a file of the service that is not there any more", () => {

@@ -9,42 +9,30 @@ export interface NodeProgram {
 
 /**
  * A path to this Node that an upgrade does not take away: Homebrew's `opt` link in place of its Cellar, the link of a version manager that
- * names no version, or a link on the PATH. Each is used only where it leads to the same program now.
+ * names no version, or a link on the PATH. Each is used only where it leads to the same program now: a shim of Volta, asdf or mise does
+ * not. It chooses a Node by the folder that it is started in.
  */
 export function stableNode(
   node: string,
   {
     env,
-    home,
     real = realpathOrNone,
   }: {
     readonly env: Readonly<Record<string, string | undefined>>;
-    readonly home: string;
     readonly real?: (path: string) => string | undefined;
   },
 ): NodeProgram {
   const versioned = /[\\/](?:Cellar[\\/]node(?:@\d+)?[\\/]|v?)\d+\.\d+\.\d+/.exec(node);
   if (versioned === null) return { path: node };
   const cellar = /^(.*)[\\/]Cellar[\\/](node(?:@\d+)?)[\\/]/.exec(node);
-  const {
-    NVM_DIR: nvm,
-    NVM_SYMLINK: nvmWindows,
-    VOLTA_HOME: volta,
-    FNM_DIR: fnm,
-    N_PREFIX: n,
-    ASDF_DATA_DIR: asdf,
-  } = env;
+  const { NVM_SYMLINK: nvmWindows, N_PREFIX: n } = env;
   const name = basename(node);
   const folders = (env["PATH"] ?? env["Path"] ?? "").split(process.platform === "win32" ? ";" : ":");
   const candidates = [
     ...(cellar === null ? [] : [join(cellar[1] ?? "", "opt", cellar[2] ?? "", "bin", name)]),
-    join(nvm ?? join(home, ".nvm"), "current", "bin", name),
+    ...aliasesOf(node),
     ...(nvmWindows === undefined ? [] : [join(nvmWindows, name)]),
-    join(fnm ?? join(home, ".local/share/fnm"), "aliases", "default", "bin", name),
-    ...[volta ?? join(home, ".volta"), n ?? "/usr/local", "/opt/homebrew", "/usr"].map((folder) =>
-      join(folder, "bin", name),
-    ),
-    join(asdf ?? join(home, ".asdf"), "shims", name),
+    ...[n ?? "/usr/local", "/opt/homebrew", "/usr"].map((folder) => join(folder, "bin", name)),
     ...folders
       .filter((folder) => folder !== "" && !/[\\/]v?\d+\.\d+\.\d+[\\/]|fnm_multishells/.test(folder))
       .map((folder) => join(folder, name)),
@@ -52,6 +40,17 @@ export function stableNode(
   const program = real(node) ?? node;
   const stable = candidates.find((path) => real(path) === program);
   return stable === undefined ? { path: node, until: versioned[0].replace(/^[\\/]/, "") } : { path: stable };
+}
+
+/** The links beside this version that nvm, fnm and mise keep. */
+function aliasesOf(node: string): readonly string[] {
+  const managed = /^(.*)[\\/](versions[\\/]node|node-versions|installs[\\/]node)[\\/](v?(\d+)[^\\/]*)[\\/](.*)$/.exec(
+    node,
+  );
+  const [, base = "", kind = "", , major = "", rest = ""] = managed ?? [];
+  if (kind.startsWith("versions")) return [join(base, "current", rest)];
+  if (kind === "node-versions") return [join(base, "aliases/default", rest.replace(/^installation[\\/]/, ""))];
+  return managed === null ? [] : [major, "lts", "latest"].map((alias) => join(base, kind, alias, rest));
 }
 
 function realpathOrNone(path: string): string | undefined {
