@@ -72,7 +72,7 @@ const order = {
       "statusline-fast.ts",
       "dispatch.ts",
     ],
-    "main.ts": [".", "terminal", "dispatch.ts", "menu.ts", "commands"],
+    "main.ts": [".", "terminal", "service", "dispatch.ts", "menu.ts", "commands"],
     "bin.ts": [".", "statusline-fast.ts", "main.ts"],
   },
   "src/cli/doctor": { contract: [] },

@@ -13,7 +13,9 @@ export async function main(argv: readonly string[], io: Io, available?: readonly
     };
     return reported(menu, io);
   }
-  return dispatch(argv, io, available ?? (await commandsFor(argv)));
+  const code = await dispatch(argv, io, available ?? (await commandsFor(argv)));
+  if (code === 0 || io.platform !== "darwin") return code;
+  return (await import("./service/launchd.ts")).launchdExitCode(code, io.env);
 }
 
 /** Loads each command. Each is a separate chunk of the built program, so that one command loads no other. */

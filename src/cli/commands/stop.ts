@@ -120,6 +120,7 @@ export const restartCommand = defineCommand({
       if (running !== undefined) out.note(`Nothing was stopped: the gateway at ${placeOf(running)} still serves.`);
       return code;
     }
+    if (isService && context.io.platform === "win32") await stopGateway(options.wait, context);
     if (isService) return actOnService("restart", context);
     readKey(settings.keyFile);
     checkStartFiles(settings.folder);

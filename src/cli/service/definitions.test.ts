@@ -65,6 +65,8 @@ test("the keys of the launch agent have the types of launchd.plist(5)", () => {
     EnvironmentVariables: "dict",
     RunAtLoad: "true",
     KeepAlive: "dict",
+    ProcessType: "string",
+    LegacyTimers: "true",
     ThrottleInterval: "integer",
     ExitTimeOut: "integer",
     StandardErrorPath: "string",

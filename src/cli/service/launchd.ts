@@ -1,5 +1,7 @@
 import { posix } from "node:path";
+import { startedBy } from "../gateway-process/background.ts";
 import { stopMs } from "../gateway-process/home.ts";
+import { exitCodes, finalCodes } from "../terminal/exit-codes.ts";
 import { command, ifThere, type ServiceManager, type ServiceSpec, xml } from "./service-plan.ts";
 
 const label = "dev.millrace.gateway";
@@ -18,6 +20,7 @@ export const launchd: ServiceManager = {
     const untilGone = { kind: "until", step: launchctl("print", service) } as const;
     return {
       install: [
+        { kind: "folder", folder: posix.dirname(logOf(spec)) }, // launchd makes none, and ends the service with 78
         { kind: "write", file, text: launchdPlist(spec) },
         unload,
         untilGone,
@@ -36,8 +39,24 @@ function definition({ homeFolder }: ServiceSpec): string {
   return posix.join(homeFolder, "Library/LaunchAgents", `${label}.plist`);
 }
 
-/** The agent's property list. It is started again unless it ended with 0, as it does after SIGTERM. */
-export function launchdPlist({ program, args, env, folder }: ServiceSpec): string {
+function logOf({ folder }: ServiceSpec): string {
+  return posix.join(folder, "logs/gateway.err");
+}
+
+/**
+ * The code that a process ends with. launchd knows no list of codes that are final: it starts a service again unless that ended with 0.
+ * Source: launchd.plist(5), `KeepAlive`, `SuccessfulExit`.
+ */
+export function launchdExitCode(code: number, env: Readonly<Record<string, string | undefined>>): number {
+  return startedBy(env) === "service" && finalCodes.includes(code) ? exitCodes.ok : code;
+}
+
+/**
+ * The agent's property list. It is started again unless it ended with 0, as it does after SIGTERM and with what would fail again
+ * (`launchdExitCode`). launchd gives other types than `Interactive` less of the processor, and joins their timers, also those of 33 ms.
+ */
+export function launchdPlist(spec: ServiceSpec): string {
+  const { program, args, env } = spec;
   const strings = [program, ...args].map((word) => `    <string>${xml(word)}</string>`).join("\n");
   const variables = Object.entries(env)
     .map(([name, value]) => `    <key>${xml(name)}</key>\n    <string>${xml(value)}</string>`)
@@ -63,12 +82,16 @@ ${variables}
     <key>SuccessfulExit</key>
     <false/>
   </dict>
+  <key>ProcessType</key>
+  <string>Interactive</string>
+  <key>LegacyTimers</key>
+  <true/>
   <key>ThrottleInterval</key>
   <integer>10</integer>
   <key>ExitTimeOut</key>
   <integer>${stopMs / 1_000}</integer>
   <key>StandardErrorPath</key>
-  <string>${xml(posix.join(folder, "logs/gateway.err"))}</string>
+  <string>${xml(logOf(spec))}</string>
 </dict>
 </plist>
 `;

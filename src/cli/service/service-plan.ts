@@ -29,6 +29,7 @@ export type ServiceAction = "install" | "restart" | "status" | "uninstall";
 /** One thing to do to the system, as data, so that it can be shown first. */
 export type ServiceStep =
   | { readonly kind: "write"; readonly file: string; readonly text: string; readonly encoding?: "utf8" | "utf16le" }
+  | { readonly kind: "folder"; readonly folder: string }
   | { readonly kind: "remove"; readonly file: string }
   /** `mayFail`: it undoes something that may be missing. */
   | RunStep
@@ -75,6 +76,7 @@ export async function takeSteps(
   for (const step of steps) {
     if (step.kind === "remove") await remove(step.file);
     else if (step.kind === "until") await untilItFails(step.step, run, signal);
+    else if (step.kind === "folder") mkdirSync(step.folder, { recursive: true, mode: 0o700 });
     else if (step.kind === "write") {
       const folder = dirname(step.file);
       const wasThere = existsSync(step.file);
@@ -115,6 +117,7 @@ async function untilItFails({ program, args }: RunStep, run: RunCommand, signal:
 /** A step as a person would type it. */
 export function spellStep(step: ServiceStep): string {
   if (step.kind === "write") return `write ${step.file}`;
+  if (step.kind === "folder") return `make the folder ${step.folder}`;
   if (step.kind === "remove") return `remove ${step.file}`;
   if (step.kind === "until") return `wait until it is gone: ${spellStep(step.step)}`;
   return [step.program, ...step.args].map((word) => (/[\s"]/.test(word) ? JSON.stringify(word) : word)).join(" ");

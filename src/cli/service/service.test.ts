@@ -2,12 +2,13 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
-import { launchdPlist } from "./launchd.ts";
+import { launchdExitCode, launchdPlist } from "./launchd.ts";
 import { type ServiceAction, type ServiceSpec, spellStep, takeSteps } from "./service-plan.ts";
 import { managerOf } from "./service-spec.ts";
 import { systemdUnit } from "./systemd.ts";
-import { taskScript, taskXml } from "./task-scheduler.ts";
+import { taskLauncher, taskScript, taskXml } from "./task-scheduler.ts";
 
 const spec: ServiceSpec = {
   program: "/opt/node 24/bin/node",
@@ -64,6 +65,53 @@ test("the launch agent is restarted unless it ended well, and its texts are esca
   expect(plist).toContain("<string>/home/ada/.millrace/logs/gateway.err</string>");
 });
 
+test("launchd ends a service that would fail again, gives it the processor, and joins none of its timers", () => {
+  const service = { MILLRACE_STARTED_BY: "service" };
+  expect([64, 73, 0, 70, 1].map((code) => launchdExitCode(code, service))).toEqual([0, 0, 0, 70, 1]);
+  expect(launchdExitCode(64, {})).toBe(64); // typed by a person
+  const plist = launchdPlist(spec);
+  expect(plist).toContain("<key>ProcessType</key>\n  <string>Interactive</string>");
+  expect(plist).toContain("<key>LegacyTimers</key>\n  <true/>");
+});
+
+test("launchd finds the folder of its log", async () => {
+  const folder = join(mkdtempSync(join(tmpdir(), "millrace-launchd-")), ".millrace");
+  onTestFinished(() => rmSync(dirname(folder), { recursive: true }));
+  const all = managerOf("darwin")?.steps({ ...spec, folder, homeFolder: folder }).install ?? [];
+  const beforeLoad = all.slice(
+    0,
+    all.findIndex((step) => spellStep(step).includes("bootstrap")),
+  );
+  const nothing = () => Promise.resolve({ ok: true as const, value: { stdout: "", exitCode: 1 } });
+  await takeSteps(beforeLoad, nothing, new AbortController().signal);
+  expect(existsSync(join(folder, "logs"))).toBe(true);
+});
+
+test("the Windows script starts a gateway again that crashed, and none that would fail again", () => {
+  const lines = taskScript(spec).split("\r\n");
+  expect(lines.slice(-6)).toEqual([
+    ":start",
+    '"/opt/node 24/bin/node" "/srv/100%% $HOME/bin.js" "serve"',
+    "for %%c in (0 64 73) do if %errorlevel% equ %%c exit /b %%c",
+    "ping -n 6 127.0.0.1 >nul",
+    "goto start",
+    "",
+  ]);
+});
+
+test("the Windows task has no window, and its script any path", () => {
+  const ran: unknown[] = [];
+  const folder = "C:\\Users\\Ada & (Bob)\\.millrace";
+  runInNewContext(taskLauncher({ ...spec, folder }).slice(1), {
+    // what the Windows Script Host gives a script
+    ActiveXObject: function ActiveXObject(name: string) {
+      return { Run: (...args: readonly unknown[]) => ran.push(name, ...args) };
+    },
+    WScript: { Quit: (code: unknown) => ran.push(code) },
+  });
+  expect(ran).toEqual(["WScript.Shell", `cmd.exe /d /s /c ""${folder}\\service.cmd""`, 0, true, 4]);
+});
+
 test("the Windows task runs a script that sets the variables", () => {
   const windows = { ...spec, folder: "C:\\Users\\Ada & Bob\\.millrace" };
   expect(taskScript(spec)).toContain('set "PATH=/usr/bin"\r\n');
@@ -71,7 +119,7 @@ test("the Windows task runs a script that sets the variables", () => {
   const xml = taskXml(windows);
   expect(xml.startsWith("\uFEFF<?xml")).toBe(true);
   expect(xml).toContain(
-    "<Arguments>/d /s /c &quot;&quot;C:\\Users\\Ada &amp; Bob\\.millrace\\service.cmd&quot;&quot;</Arguments>",
+    "<Arguments>//B //Nologo &quot;C:\\Users\\Ada &amp; Bob\\.millrace\\service.js&quot;</Arguments>",
   );
   expect(taskScript(spec)).toContain('set MILLRACE_HOME=a ^"b^" ^& ^<c^>\r\n');
   expect(taskScript({ ...spec, env: { A: "100% & (x)" } })).toContain('set "A=100%% & (x)"\r\n');
@@ -109,6 +157,7 @@ test.each<[NodeJS.Platform, ServiceAction, readonly string[]]>([
     "darwin",
     "install",
     [
+      "make the folder /home/ada/.millrace/logs",
       "write /home/ada/Library/LaunchAgents/dev.millrace.gateway.plist",
       "launchctl bootout gui/501/dev.millrace.gateway",
       "wait until it is gone: launchctl print gui/501/dev.millrace.gateway",
@@ -116,7 +165,7 @@ test.each<[NodeJS.Platform, ServiceAction, readonly string[]]>([
     ],
   ],
   ["darwin", "restart", ["launchctl kickstart -k gui/501/dev.millrace.gateway"]],
-  ["win32", "restart", ["schtasks /End /TN Millrace", "schtasks /Run /TN Millrace"]],
+  ["win32", "restart", ["schtasks /Run /TN Millrace"]],
 ])("on %s, %s is %j", (platform, action, steps) => {
   expect(managerOf(platform)?.steps(spec)[action].map(spellStep)).toEqual(steps);
 });

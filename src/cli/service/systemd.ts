@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { stopMs } from "../gateway-process/home.ts";
-import { exitCodes } from "../terminal/exit-codes.ts";
+import { finalCodes } from "../terminal/exit-codes.ts";
 import { command, ifThere, type ServiceManager, type ServiceSpec } from "./service-plan.ts";
 
 const unit = "millrace.service";
@@ -34,8 +34,7 @@ function definition({ configHome, homeFolder }: ServiceSpec): string {
 }
 
 /**
- * The unit's text. A wrong command line (64) or a port in use (73) would fail again, so neither is restarted. Only the gateway gets
- * a signal: it ends its agents itself, or leaves them to the next one.
+ * The unit's text. Only the gateway gets a signal: it ends its agents itself, or leaves them to the next one.
  */
 export function systemdUnit({ program, args, env }: ServiceSpec): string {
   const command = [program, ...args].map((word) => quoted(word).replaceAll("$", "$$$$")).join(" ");
@@ -50,7 +49,7 @@ ${Object.entries(env)
   .join("\n")}
 Restart=on-failure
 RestartSec=5
-RestartPreventExitStatus=${exitCodes.usage} ${exitCodes.cannotCreate}
+RestartPreventExitStatus=${finalCodes.join(" ")}
 KillMode=process
 TimeoutStopSec=${stopMs / 1_000}
 

@@ -29,6 +29,9 @@ export const exitCodeMeanings: readonly (readonly [number, string])[] = [
   [exitCodes.interrupted, "interrupted"],
 ];
 
+/** The codes of a gateway that would end the same way again, with its command line, its settings or its port: no service manager starts it again. */
+export const finalCodes: readonly number[] = [exitCodes.usage, exitCodes.cannotCreate];
+
 const nothings = new WeakSet<object>();
 
 /** The error of a command whose line is right, and which finds nothing to work on. */
