@@ -16,18 +16,25 @@ import { qwen } from "./owners/qwen.ts";
 import { news, type Recorded, readRecorded, writeRecorded } from "./recorded.ts";
 
 /*
- * `npm test -- programs agents [-- --agent NAME] [--full] [--update]`: real ACP agents (published packages) that config.toml names, each in the home of
+ * `npm test -- programs agents [-- --agent NAME] [--oldest] [--full] [--update]`: real ACP agents (published packages) that config.toml names, each in the home of
  * an owner who allowed it everything and of one who changed nothing; a local server as their model, a real gateway process in front. `--full` sends
- * every text in every way. `--update` writes `recorded.json` and the tables of docs/agents.md.
+ * every text in every way. `--oldest` takes the oldest versions that Millrace starts. `--update` writes `recorded.json` and the tables of docs/agents.md.
  */
 const { values } = parseArgs({
-  options: { agent: { type: "string", multiple: true }, full: { type: "boolean" }, update: { type: "boolean" } },
+  options: {
+    agent: { type: "string", multiple: true },
+    oldest: { type: "boolean" },
+    full: { type: "boolean" },
+    update: { type: "boolean" },
+  },
 });
 const all = [opencode, codex, claude, gemini, qwen];
 const owners = all.filter(({ name }) => values.agent === undefined || values.agent.includes(name));
 assert(owners.length > 0, `The agents are ${all.map(({ name }) => name).join(", ")}.`);
 
-const packages = await installPackages(join(import.meta.dirname, "package.json"));
+const packages = await installPackages(
+  join(import.meta.dirname, values.oldest === true ? "oldest/package.json" : "package.json"),
+);
 const recorded: Recorded = readRecorded();
 const outcomes = new Map<string, AgentOutcome>();
 
@@ -62,7 +69,9 @@ if (values.update === true) {
 process.exitCode = failures() > 0 ? 1 : 0;
 
 function paths(patterns: readonly string[]): string {
-  return patterns.length === 0 ? "nowhere" : patterns.map((pattern) => `\`~/${pattern}\``).join(", ");
+  return patterns.length === 0
+    ? "nowhere"
+    : patterns.map((pattern) => `\`${pattern.replace(/^(?!HOME\/)/, "~/")}\``).join(", ");
 }
 
 /** The tables of docs/agents.md. An agent that was not run keeps its row. */

@@ -11,23 +11,27 @@ export interface Traces {
   readonly changed: readonly string[];
   /** The agent's new files, by the pattern of their paths. */
   readonly left: readonly string[];
-  /** The patterns of those in which this text stands in the clear. */
+  /** The patterns of the files in which this text stands in the clear; `HOME` is the agent's own home. */
   readonly clear: readonly string[];
 }
 
 /** Words of a path that name the run, not the program: long ones with digits, a process and hex digits, dates, the folder of the home. */
 const varying = /(?=[\w-]*\d)[\w-]{20,}|\d{3,}-[\da-f]+\b(?!-)|[\da-f]{12,}|\d{4}[\d-]*|ses_\w+|-tmp-[\w-]*home[\w-]*/g;
 
+const ownHome = /^\.millrace\/acp\/[^/]+\/home\//;
+
 /** Compares a home with what it was. Millrace's own files do not count, but what lies in the agent's working folder does. */
 export function tracesOf(owner: Owner, place: TracedPlace, before: Listing, marker: string): Traces {
   const after = listing(place.home);
   const isAgents = (path: string) => !path.startsWith(".millrace/") || path.includes(`/${workingFolder}/`);
   const fresh = [...after].filter(([path, digest]) => isAgents(path) && before.get(path) !== digest);
-  const clear = fresh.filter(([path]) => holds(join(place.home, path), marker));
+  const clear = [...after.keys()].filter((path) => isAgents(path) || ownHome.test(path));
   return {
     changed: [...before.keys()].filter((path) => isAgents(path) && !isKept(owner, place, before, path)),
     left: patterns(fresh.flatMap(([path]) => (before.has(path) ? [] : [path]))),
-    clear: patterns(clear.map(([path]) => path)),
+    clear: patterns(
+      clear.filter((path) => holds(join(place.home, path), marker)).map((path) => path.replace(ownHome, "HOME/")),
+    ),
   };
 }
 

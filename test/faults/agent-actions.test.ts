@@ -80,16 +80,36 @@ describe("an agent that its owner lets act", () => {
     expect(order.indexOf("title")).toBeLessThan(order.indexOf("accepted"));
   });
 
-  it("is refused before anything is sent where it is a Codex that takes no title", async () => {
-    const plan = { agentName: "@agentclientprotocol/codex-acp", modes: ["agent", "read-only"] };
-    const old = await configured(plan, "", "codex-acp");
-    await expect(old.question()).rejects.toMatchObject({
-      status: 403,
-      message: expect.stringMatching(/"fake": .*titles with its owner's permissions.*newest/s),
-    });
-    expect(old.prompts()).toBe(0);
-    const newer = await configured({ ...plan, can: { title: true } }, "", "codex-acp");
-    expect((await newer.question()).choices[0]?.message.content).toBe("Hello there, friend.");
+  it.each([
+    ["codex-acp", "@agentclientprotocol/codex-acp", "2.5.0", "@agentclientprotocol/codex-acp"],
+    ["claude-agent-acp", "@agentclientprotocol/claude-agent-acp", "0.54.1", "@agentclientprotocol/claude-agent-acp"],
+    ["claude-code-acp", "@zed-industries/claude-code-acp", "0.16.2", "@agentclientprotocol/claude-agent-acp"],
+    ["codex-acp", "codex-acp", "0.16.0", "@agentclientprotocol/codex-acp"],
+  ])(
+    "%s is refused before anything is sent where it is %s %s, which was not tried",
+    async (program, agentName, agentVersion, npm) => {
+      const { question, prompts } = await configured(
+        { agentName, agentVersion, modes: ["plan", "read-only"] },
+        "",
+        program,
+      );
+      const message = expect.stringMatching(
+        `it says that it is "${agentName} ${agentVersion}".*npm install -g ${npm}@latest`,
+      );
+      await expect(question()).rejects.toMatchObject({ status: 403, message });
+      expect(prompts()).toBe(0);
+    },
+  );
+
+  it("is used where it is newer than those that were tried, in the mode that it is known for", async () => {
+    const plan = {
+      agentName: "@agentclientprotocol/codex-acp",
+      agentVersion: "100.0.0",
+      modes: ["ask", "chat", "read-only"],
+    };
+    const { question, journal } = await configured(plan, "", "codex-acp");
+    expect((await question()).choices[0]?.message.content).toBe("Hello there, friend.");
+    expect(journal()).toContainEqual(expect.objectContaining({ what: "mode", value: "read-only" }));
   });
 
   it("that writes in a restrictive mode all the same is reported as what it did", async () => {
@@ -176,7 +196,7 @@ describe("an agent whose tools are taken away", () => {
     title: "Read key",
     status,
   });
-  const plan: AgentPlan = { agentName: "gemini-cli" };
+  const plan: AgentPlan = { agentName: "gemini-cli", agentVersion: "0.61.0", modes: ["default", "plan"] };
 
   it.each(["read", "search", "fetch", "think", "other"])(
     "ends its turn by name where it uses one, a look too: %s",

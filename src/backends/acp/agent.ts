@@ -50,6 +50,8 @@ export interface AcpAgentOptions {
 export interface AcpAgent {
   readonly name: string;
   readonly backend: Backend;
+  /** "OpenCode 1.20.0, newer than tried (1.18.33)", where the agent that was started last is. */
+  readonly newerThanTried: string | undefined;
   /** Starts a process if none runs; sends no prompt. Throws `not_signed_in`, `upstream_failed`, `upstream_timeout`. */
   models(signal: AbortSignal): Promise<readonly AcpModel[]>;
   /** Resolves with the error for a request that waits for `models`, once the agent is too slow. Rejects with the signal's reason. */
@@ -124,6 +126,10 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
   return {
     name: spec.name,
     backend: acpBackend(parts),
+    get newerThanTried() {
+      const { agentVersion, newerThan } = starter;
+      return newerThan && `${agentVersion}, newer than tried (${newerThan})`;
+    },
     models: (signal) => listModels(parts, signal),
     untilSlow: (signal) => untilSlow(signs, clock, signal),
     async stats() {

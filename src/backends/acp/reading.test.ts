@@ -346,25 +346,21 @@ describe("options of a session", () => {
       modes: { currentModeId, availableModes: ids.map((id) => ({ id, name: id })) },
     });
 
-  test.each<[readonly string[], boolean, string | undefined]>([
-    [["accept-edits", "smart", "ask", "plan", "bypass"], false, "ask"],
-    [["read-only", "auto", "full-access"], true, "read-only"],
-    [["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"], true, "plan"],
-    [["default", "autoEdit", "yolo"], true, "default"],
-    [["build", "plan"], true, "plan"],
-    [["plan", "default", "auto-edit", "yolo"], true, "plan"],
-    [["workspaceReadOnly", "agent"], false, "workspaceReadOnly"],
-    [["default", "auto"], false, undefined],
-    [
-      ["https://agentclientprotocol.com/protocol/session-modes#agent", "https://a/modes#plan"],
-      false,
-      "https://a/modes#plan",
-    ],
-    [["no-ask", "don't-ask", "plan-and-execute", "chat_with_tools", "ask-once", "unrestricted plan"], true, undefined],
-    [["read-only-but-full-access", "bypass-ask", "code", "anything"], false, undefined],
-    [[], true, undefined],
-  ])("of the modes %j, of an agent that is known: %j, the most restrictive is %j", (ids, isKnown, expected) => {
-    expect(quietMode(modes(ids, ids[0] ?? ""), isKnown)).toBe(expected);
+  test.each<[readonly string[], string | undefined]>([
+    [["accept-edits", "smart", "ask", "plan", "bypass"], "ask"],
+    [["read-only", "auto", "full-access"], "read-only"],
+    [["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"], "plan"],
+    [["default", "autoEdit", "yolo"], undefined],
+    [["build", "plan"], "plan"],
+    [["plan", "default", "auto-edit", "yolo"], "plan"],
+    [["workspaceReadOnly", "agent"], "workspaceReadOnly"],
+    [["default", "auto"], undefined],
+    [["https://agentclientprotocol.com/protocol/session-modes#agent", "https://a/modes#plan"], "https://a/modes#plan"],
+    [["no-ask", "don't-ask", "plan-and-execute", "chat_with_tools", "ask-once", "unrestricted plan"], undefined],
+    [["read-only-but-full-access", "bypass-ask", "code", "anything"], undefined],
+    [[], undefined],
+  ])("of the modes %j, the most restrictive is %j", (ids, expected) => {
+    expect(quietMode(modes(ids, ids[0] ?? ""))).toBe(expected);
   });
 
   test.each([

@@ -73,12 +73,12 @@ const app = agent({ name: "scripted" })
     dieAt("initialize");
     const { clientInfo, clientCapabilities } = params;
     note({ what: "initialize", client: clientInfo?.name ?? "", capabilities: clientCapabilities });
-    const { onlyClient, can = {}, agentName = "scripted" } = plan();
+    const { onlyClient, can = {}, agentName = "scripted", agentVersion = "1.2.3" } = plan();
     if (onlyClient !== undefined && clientInfo?.name !== onlyClient)
       throw new RequestError(-32600, "client not allowed");
     return {
       protocolVersion: 1,
-      agentInfo: { name: agentName, version: "1.2.3" },
+      agentInfo: { name: agentName, version: agentVersion },
       agentCapabilities: {
         loadSession: can.load ?? true,
         promptCapabilities: { image: can.images ?? true },

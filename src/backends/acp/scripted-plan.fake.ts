@@ -42,6 +42,7 @@ export interface AgentPlan {
   readonly stopReason?: string;
   readonly usage?: object;
   readonly agentName?: string;
+  readonly agentVersion?: string;
   readonly onlyClient?: string;
   readonly can?: {
     readonly load?: boolean;

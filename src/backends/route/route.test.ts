@@ -46,9 +46,16 @@ function fakeAgent(name: string) {
       resume: (asked) => answer(asked, `${name} goes on`),
       archive: async () => {},
     },
+    newerThanTried: undefined,
     models: async () => [],
     untilSlow: () => new Promise(() => {}),
-    stats: async () => ({ processes: [], starts: 0, crashes: 0, prompts: prompts.length, agentVersion: undefined }),
+    stats: async () => ({
+      processes: [],
+      starts: 0,
+      crashes: 0,
+      prompts: prompts.length,
+      agentVersion: undefined,
+    }),
     close: async () => {},
   };
   return { agent, prompts };

@@ -117,6 +117,9 @@ export function statusLines(status: Status, { out }: Pick<CommandContext, "out">
     ...(gateway?.storeProblem === undefined ? [] : [["store", spellStore(gateway.storeProblem)] as const]),
     ...(gateway?.logProblem === undefined ? [] : [["log", gateway.logProblem] as const]),
     ...(gateway?.tailLost === undefined ? [] : [["lost text", spellTailLost(gateway.tailLost)] as const]),
+    ...(gateway === undefined || gateway.newerAgents.length === 0
+      ? []
+      : [["new agents", gateway.newerAgents.join("; ")] as const]),
     ...(status.agents.length === 0 ? [] : [["agents", status.agents.map(spellHost).join(", ")] as const]),
     ["clients", clients.length === 0 ? "none is set up: `millrace setup` does it" : `${clients.join(", ")} set up`],
     ...(hasService === undefined ? [] : [["service", hasService ? "installed" : "not installed"] as const]),
@@ -273,6 +276,7 @@ function encodeGateway({
   storeProblem,
   logProblem,
   tailLost,
+  newerAgents,
   ...counts
 }: GatewayStatus): object {
   return {
@@ -288,6 +292,7 @@ function encodeGateway({
     store_problem: storeProblem ?? null,
     log_problem: logProblem ?? null,
     tail_lost: tailLost ?? null,
+    newer_agents: newerAgents,
   };
 }
 
@@ -327,6 +332,7 @@ async function readGatewayStatus(
     storeProblem: storeProblemOf(health),
     logProblem: health.details?.log_problem,
     tailLost: health.details?.tail_lost,
+    newerAgents: health.details?.newer_agents ?? [],
     refused: health.refused ?? { requests: 0, by: [] },
     blocked: health.blocked ?? [],
   };

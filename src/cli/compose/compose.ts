@@ -163,7 +163,7 @@ export async function compose({ io, settings, options, log, instance, ...allowed
     ides: ides.read,
     idesMark: ides.mark,
     agents: () => agentStats(agents),
-    healthDetails: healthDetails(finder, backends, { clock, log, tailLost: () => tailLost }),
+    healthDetails: healthDetails(finder, backends, { clock, log, tailLost: () => tailLost, agents: agents.opened }),
     ideOf: (modelUid = "") => agentOfModel(modelUid) ?? backends.ide,
     models,
     contextTokens,

@@ -1,3 +1,4 @@
+import type { AcpAgent } from "../../backends/acp/agent.ts";
 import type { OpenBackends } from "../../backends/route/route.ts";
 import { within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -22,11 +23,14 @@ export function healthDetails(
     clock,
     log = {},
     tailLost,
+    agents = [],
   }: {
     readonly clock: Clock;
     readonly log?: Pick<GatewayLog, "problem">;
     /** The last turn whose answer lacks its end. */
     readonly tailLost?: () => string | undefined;
+    /** Those that are open. */
+    readonly agents?: readonly Pick<AcpAgent, "newerThanTried">[];
   },
 ): () => Promise<unknown> {
   let known: object | undefined;
@@ -40,10 +44,11 @@ export function healthDetails(
     }
     return known;
   };
+  const newer = () => agents.flatMap(({ newerThanTried }) => newerThanTried ?? []);
   return async () => {
     looking ??= look();
     const details = (await within(looking, freshMs, clock)) ?? known;
-    return details && { ...details, log_problem: log.problem?.(), tail_lost: tailLost?.() };
+    return details && { ...details, log_problem: log.problem?.(), tail_lost: tailLost?.(), newer_agents: newer() };
   };
 }
 

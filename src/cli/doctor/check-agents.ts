@@ -131,13 +131,20 @@ async function checkAgent(agent: AcpAgent, signal: AbortSignal) {
   }
   const { processes, agentVersion: version = null } = await agent.stats();
   const { startupMs = null, rssBytes: memory = null } = processes.at(-1) ?? {};
-  const report = { name: agent.name, version, startup_ms: startupMs, memory_bytes: memory, models };
+  const report = {
+    name: agent.name,
+    version,
+    newer_than_tried: agent.newerThanTried !== undefined,
+    startup_ms: startupMs,
+    memory_bytes: memory,
+    models,
+  };
   if (problem !== undefined) {
     const what = `The agent ${agent.name} cannot be asked: ${problem}`;
     return { report: { ...report, problem }, finding: finding("agent", "error", what, hint ?? todo) };
   }
   const facts = [
-    version ?? "no version",
+    agent.newerThanTried ?? version ?? "no version",
     spellCount(models, "model"),
     ...(startupMs === null ? [] : [`started in ${(startupMs / 1000).toFixed(1)} s`]),
     ...(memory === null ? [] : [`${spellBytes(memory)} of memory`]),

@@ -268,6 +268,7 @@ const healthSchema = z.looseObject({
       }),
       log_problem: z.string().optional(),
       tail_lost: z.string().optional(),
+      newer_agents: z.array(z.string()).optional(),
     })
     .optional(),
 });

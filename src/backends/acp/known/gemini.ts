@@ -1,22 +1,53 @@
-import { writeJson } from "../../../base/json.ts";
+import { join } from "node:path";
+import { isObject, writeJson } from "../../../base/json.ts";
+import { workingFolder } from "./agent-spec.ts";
 import { type KnownAgent, noMemory } from "./known-agent.ts";
-import { serverName } from "./tool-names.ts";
+import { kept } from "./own-home.ts";
+import { picked } from "./owner.ts";
+
+const keeps = /^GEMINI_(?:API_KEY\w*|MODEL|DEFAULT_AUTH_TYPE|CLI_USE_COMPUTE_ADC|CLI_CUSTOM_HEADERS)$/;
+const policy = `[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 998\n\n[[rule]]\nmcpName = "*"\ntoolName = "*"\ndecision = "allow"\npriority = 999\n`;
 
 export const gemini: KnownAgent = {
-  name: /gemini/,
-  servesSince: "0.61",
-  // it checks a call of a server a second time under another name of the server, so a rule cannot name ours
-  args: (file) => ["--admin-policy", file, "--allowed-mcp-server-names", serverName, "--extensions", "none"],
-  // it starts no server of a session, and reads no settings of a folder, that it does not trust
-  environment: () => ({ GEMINI_CLI_TRUST_WORKSPACE: "true" }),
-  inFolder: () => ({
-    ".gemini/settings.json": writeJson({
-      hooksConfig: { enabled: false },
-      skills: { enabled: false },
-      experimental: { enableAgents: false },
-      // in place of its owner's names, but GEMINI.md stays one of them; without a marker it looks in no folder above
-      context: { fileName: [noMemory], memoryBoundaryMarkers: [] },
-    }),
-  }),
-  file: `[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 998\n\n[[rule]]\nmcpName = "*"\ntoolName = "*"\ndecision = "allow"\npriority = 999\n`,
+  program: /gemini/,
+  tried: { "gemini-cli": ["0.61.0", "0.61.0"] },
+  npm: "@google/gemini-cli",
+  mode: "plan",
+  keeps,
+  signIn: [".gemini/oauth_creds.json", ".gemini/google_accounts.json"],
+  async launch(owner, home, server) {
+    const { security, selectedAuthType, model } = await owner.json(owner.path(".gemini/settings.json"));
+    const { auth = { selectedType: selectedAuthType } } = isObject(security) ? security : {};
+    const first = (await owner.text(owner.path(".gemini/.env"))) === undefined ? ".env" : ".gemini/.env";
+    return {
+      files: {
+        "policy.toml": policy,
+        [`../${workingFolder}/.gemini/.env`]: "", // it looks for one in the folders above, and takes the first
+        ".gemini/settings.json": writeJson({
+          security: { auth },
+          model: picked(model, "name"),
+          general: { enableAutoUpdate: false, enableAutoUpdateNotification: false },
+          privacy: { usageStatisticsEnabled: false },
+          hooksConfig: { enabled: false },
+          skills: { enabled: false },
+          experimental: { enableAgents: false },
+          // without a marker it looks in no folder above
+          context: { fileName: [noMemory], memoryBoundaryMarkers: [] },
+        }),
+      },
+      // it checks a call of a server a second time under another name of the server, so a rule cannot name ours
+      args: ["--admin-policy", join(home, "policy.toml"), "--allowed-mcp-server-names", server, "--extensions", "none"],
+      environment: {
+        ...signInOnly(await owner.dotenv(owner.path(first))),
+        ...signInOnly(owner.variables),
+        GEMINI_CLI_TRUST_WORKSPACE: "true", // it starts no server of a session in a folder that it does not trust
+      },
+    };
+  },
 };
+
+function signInOnly(variables: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(kept(variables, keeps)).filter(([name]) => /^(?:GEMINI|GOOGLE)_/.test(name)),
+  );
+}

@@ -1,25 +1,33 @@
-import { MillraceError } from "../../../base/errors.ts";
-import { isObject, type JsonObject, parseJson } from "../../../base/json.ts";
+import type { Owner, Variables } from "./owner.ts";
 
-/** The environment that an agent's user gives it. */
-export type Variables = Readonly<Record<string, string>>;
+/** What one start of an agent gets in place of its owner's settings. */
+export interface Launch {
+  /** Files of its own home: their content by their path. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly environment: Variables;
+  readonly args?: readonly string[];
+}
 
 /**
- * An agent program whose own tools can be taken away, and how. A mode alone does not do it: where the owner allowed a tool, each of them but
- * Codex runs it in its `plan` mode too. Source: docs/dev/wire/acp.md, "Modes and what they prevent".
+ * An agent program that gets a home of its own, so that its owner's settings, programs and notes do not exist for it. A mode alone
+ * fences nothing. Source: docs/dev/wire/acp.md, "Modes and what they prevent".
  */
 export interface KnownAgent {
-  /** In the name of the program, and in `agentInfo.name`. */
-  readonly name: RegExp;
-  readonly args?: (file: string, given: Variables) => readonly string[];
-  readonly environment?: (file: string, given: Variables) => Variables;
-  /** The content of the file that `args` or `environment` name. */
-  readonly file?: string;
-  /** Files in its working folder: their content by their path. */
-  readonly inFolder?: (given: Variables) => Readonly<Record<string, string>>;
+  /** In the name of its program, and of each adapter for it. */
+  readonly program: RegExp;
+  /** The oldest and the newest version that `npm test -- programs agents` ran with, by what the adapter says in `agentInfo.name`. */
+  readonly tried: Readonly<Record<string, readonly [oldest: string, newest: string]>>;
+  /** The package of its newest version. */
+  readonly npm: string;
+  readonly mode: string;
+  /** Those of its own variables that it keeps: its sign-in, and where its model is. */
+  readonly keeps: RegExp;
+  /** Files of its owner's sign-in, which stand in its own home as links. */
+  readonly signIn: readonly string[];
+  /** `server`: the name of our MCP server. */
+  readonly launch: (owner: Owner, home: string, server: string) => Promise<Launch>;
+  /** `_meta` of `session/new` and `session/load`. */
   readonly meta?: object;
-  /** The version from which on a model was seen to call the tools of a session's server under these settings. Older ones list them and call none. */
-  readonly servesSince?: string;
   /**
    * Its sessions in one folder share their MCP servers by name: the newest one's server gets the calls of all. So each session with the
    * client's tools needs a folder of its own. Source: docs/dev/wire/acp.md, "The server of a session".
@@ -27,18 +35,5 @@ export interface KnownAgent {
   readonly sharesServers?: true;
 }
 
-/** The name of a file that is nowhere, in place of those that an agent reads its owner's notes from. */
+/** The name of a file that is nowhere, in place of those that an agent reads notes from in the folders above its own. */
 export const noMemory = "millrace-reads-no-notes.md";
-
-/** The object in a variable that the agent's user may have set; empty without it. */
-export function parsedObject(given: Variables, name: string): JsonObject {
-  try {
-    const parsed: unknown = parseJson(given[name] ?? "{}");
-    if (isObject(parsed)) return parsed;
-  } catch {
-    // refused below
-  }
-  throw new MillraceError("invalid_request", `${name} of an agent is not a JSON object.`, {
-    hint: "Correct the variable in config.toml, or put the settings into a file of the agent's.",
-  });
-}

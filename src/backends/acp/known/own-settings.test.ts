@@ -1,71 +1,216 @@
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { expect, test } from "vitest";
+import { parse } from "smol-toml";
+import { afterAll, expect, test } from "vitest";
+import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { AcpAgentSpec } from "./agent-spec.ts";
-import { hasNoTools, isAsStarted, ownSettings, servesTools } from "./own-settings.ts";
+import { fitOf, hasNoTools, knownAgents, ownSettings } from "./own-settings.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "millrace-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
 const agent = (command: string, environment: Readonly<Record<string, string>> = {}): AcpAgentSpec => {
   return { name: "agent", ide: "agent", vendor: "other", command, args: [], environment, folder };
 };
 
-/** What `CODEX_CONFIG` holds for an owner with this configuration. */
-async function codexConfig(toml: string, given: Readonly<Record<string, string>> = {}): Promise<unknown> {
-  const home = mkdtempSync(join(folder, "home-"));
-  mkdirSync(join(home, ".codex"));
-  writeFileSync(join(home, ".codex/config.toml"), toml);
-  const { environment } = await ownSettings(agent("codex-acp", { HOME: home, ...given }), folder);
-  return JSON.parse(environment["CODEX_CONFIG"] ?? "");
+/** How an agent starts whose owner has these files and variables. */
+async function started(
+  command: string,
+  files: Readonly<Record<string, string>>,
+  variables: Readonly<Record<string, string>> = {},
+) {
+  const home = mkdtempSync(join(folder, "owner-"));
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(home, path)), { recursive: true });
+    writeFileSync(join(home, path), text);
+  }
+  const own = mkdtempSync(join(folder, "own-"));
+  const settings = await ownSettings(agent(command, { HOME: home, PATH: "/bin", ...variables }), own);
+  const read = (path: string) => readFileSync(join(own, "home", path), "utf8");
+  return { ...settings, home, own: join(own, "home"), read };
 }
 
-test("Codex starts without the MCP servers of its owner, wherever he named them", async () => {
-  const toml = '[mcp_servers.files]\ncommand = "files"\n[profiles.work.mcp_servers.tickets]\ncommand = "tickets"\n';
-  const given = JSON.stringify({ model: "m", "mcp_servers.mail.command": "mail", mcp_servers: { web: {} } });
-  const config = await codexConfig(toml, { CODEX_CONFIG: given });
-  expect(config).toMatchObject({ model: "m", approval_policy: "on-request" });
-  expect(config).toHaveProperty("mcp_servers", { files: { enabled: false }, tickets: { enabled: false } });
-  const inFolder = readFileSync(join(folder, "millrace-empty/.codex/config.toml"), "utf8");
-  expect(inFolder).toContain('[mcp_servers."files"]\nenabled = false');
-});
-
-test("Codex starts without its tools, and nothing that its user wrote gives them back", async () => {
-  const given = {
-    "features.shell_tool": true,
-    features: { unified_exec: true, fast_mode: true },
-    "tools.update_plan.enabled": true,
+test("Codex knows how its owner signs in and where his model is, and nothing else of him", async () => {
+  const toml = `model = "m"
+profile = "work"
+model_instructions_file = "notes.md"
+notify = ["sh"]
+[model_providers.mock]
+base_url = "http://127.0.0.1:1"
+[mcp_servers.files]
+command = "files"
+[features]
+code_mode_only = true
+[profiles.work]
+model_provider = "mock"
+[profiles.work.mcp_servers.tickets]
+command = "tickets"`;
+  const files = {
+    ".codex/config.toml": toml,
+    ".codex/auth.json": "{}",
+    ".codex/AGENTS.md": "",
+    ".codex/memories/a.md": "",
   };
-  const config = await codexConfig("", { CODEX_CONFIG: JSON.stringify(given) });
+  const given = JSON.stringify({
+    model_verbosity: "low",
+    "features.shell_tool": true,
+    "model_providers.mock.name": "M",
+  });
+  const { environment, own, read } = await started("codex-acp", files, { CODEX_CONFIG: given, CODEX_HOME: "" });
+  const config = parse(read(".codex/config.toml")) as JsonObject;
   expect(config).toMatchObject({
-    features: { shell_tool: false, unified_exec: false, fast_mode: true },
-    tools: { update_plan: { enabled: false } },
+    model: "m",
+    model_provider: "mock",
+    model_verbosity: "low",
+    model_providers: { mock: { base_url: "http://127.0.0.1:1", name: "M" } },
+    features: { shell_tool: false },
+    mcp_servers: {},
     notify: [],
   });
-  expect(Object.keys(config as object).filter((key) => key.includes("."))).toEqual([]);
+  for (const name of ["model_instructions_file", "profiles", "profile"]) expect(config).not.toHaveProperty(name);
+  expect(config["features"]).not.toHaveProperty("code_mode_only");
+  expect([environment["HOME"], environment["CODEX_HOME"], environment["CODEX_CONFIG"]]).toEqual([
+    own,
+    `${own}/.codex`,
+    undefined,
+  ]);
+  expect(read(".codex/auth.json")).toBe("{}");
+  expect(() => read(".codex/AGENTS.md")).toThrow("ENOENT");
 });
 
-test("Codex starts without the skills of its owner, which a `$name` in a text would bring in", async () => {
-  const home = mkdtempSync(join(folder, "home-"));
-  const files = [".codex/skills/ship/SKILL.md", ".agents/skills/deep/er/SKILL.md"].map((file) => join(home, file));
-  for (const file of files) {
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, "");
-  }
-  const { environment } = await ownSettings(agent("codex-acp", { HOME: home }), folder);
-  const config = JSON.parse(environment["CODEX_CONFIG"] ?? "") as object;
-  expect(config).toHaveProperty(
-    "skills.config",
-    files.map((path) => ({ path, enabled: false })),
+test("OpenCode knows its owner's models, with the files that their settings name, and none of his agents", async () => {
+  const global = `{ // a comment
+    "provider": { "mock": { "options": { "apiKey": "{file:~/key}", "other": "{file:./key}" } }, },
+    "agent": { "ask": { "mode": "primary", "permission": { "bash": "allow" } } },
+    "plugin": ["evil"], "mcp": { "owner": {} }, "instructions": ["a.md"] }`;
+  const named = JSON.stringify({ model: "mock/m", mode: { chat: {} } });
+  const files = {
+    ".config/opencode/opencode.jsonc": global,
+    "named.json": named,
+    ".local/share/opencode/auth.json": "{}",
+  };
+  const first = await started("opencode", files);
+  const { environment, home, read, server } = await started("opencode", files, {
+    OPENCODE_CONFIG: join(first.home, "named.json"),
+    OPENCODE_PERMISSION: "{}",
+  });
+  const config = JSON.parse(read(".config/opencode/opencode.json")) as unknown;
+  expect(config).toEqual({
+    provider: { mock: { options: { apiKey: `{file:${home}/key}`, other: `{file:${home}/.config/opencode/key}` } } },
+    model: "mock/m",
+  });
+  expect(JSON.parse(environment["OPENCODE_CONFIG_CONTENT"] ?? "")).toMatchObject({
+    permission: { "*": "deny", [`${server}_*`]: "allow" },
+  });
+  expect([environment["OPENCODE_CONFIG"], environment["OPENCODE_PERMISSION"]]).toEqual([undefined, undefined]);
+  expect(read(".local/share/opencode/auth.json")).toBe("{}");
+});
+
+test.each([
+  ["gemini", ".gemini/settings.json", { security: { auth: { selectedType: "oauth" } } }],
+  ["qwen", ".qwen/settings.json", { security: { auth: { selectedType: "oauth" } }, modelProviders: { openai: [] } }],
+  ["claude-agent-acp", ".claude/settings.json", { model: "m", apiKeyHelper: "key" }],
+] as const)("%s has a file of settings that is ours, with its owner's sign-in", async (command, file, signIn) => {
+  const owner = {
+    ...signIn,
+    mcpServers: { owner: {} },
+    mcp: { serverCommand: "x" },
+    tools: { discoveryCommand: "x" },
+    telemetry: { outfile: "x" },
+    agent: "x",
+    hooks: {},
+    enabledPlugins: {},
+    env: { QWEN_SYSTEM_MD: "x", CLAUDE_CODE_ENABLE_TELEMETRY: "1" },
+  };
+  const { read, own } = await started(
+    command,
+    { [file]: JSON.stringify(owner) },
+    { GEMINI_SYSTEM_MD: "x", QWEN_SYSTEM_MD: "x" },
   );
+  const settings: unknown = JSON.parse(read(file));
+  expect(settings).toMatchObject(signIn);
+  const text = JSON.stringify(settings).replaceAll(own, "");
+  for (const word of [
+    "mcpServers",
+    "serverCommand",
+    "discoveryCommand",
+    "outfile",
+    '"agent":',
+    "enabledPlugins",
+    "SYSTEM_MD",
+    "TELEMETRY",
+  ])
+    expect(text).not.toContain(word);
 });
 
-test("OpenCode reads empty notes in place of its owner's, unless he named a folder of settings himself", async () => {
-  const { environment } = await ownSettings(agent("opencode"), folder);
-  const own = environment["OPENCODE_CONFIG_DIR"] ?? "";
-  expect(readFileSync(join(own, "AGENTS.md"), "utf8")).toBe("");
-  expect(readFileSync(join(own, "package-lock.json"), "utf8")).toContain("@opencode-ai/plugin");
-  const named = await ownSettings(agent("opencode", { OPENCODE_CONFIG_DIR: "/theirs" }), folder);
-  expect(named.environment["OPENCODE_CONFIG_DIR"]).toBe("/theirs");
+test("of the variables of an agent only its sign-in and its model reach it, also those of a file", async () => {
+  const env = "export GEMINI_API_KEY='local'\nGEMINI_SYSTEM_MD=1\nNODE_OPTIONS=--require=x\n";
+  const { environment, read } = await started(
+    "gemini",
+    { ".gemini/.env": env },
+    { GEMINI_CLI_HOME: "", GEMINI_SYSTEM_MD: "1", OTHER: "1", XDG_CONFIG_HOME: "/x" },
+  );
+  expect(environment).toMatchObject({ GEMINI_API_KEY: "local", OTHER: "1", PATH: "/bin" });
+  expect(read("../millrace-empty/.gemini/.env")).toBe(""); // the first one that it finds
+  for (const name of ["GEMINI_SYSTEM_MD", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME", "NODE_OPTIONS"])
+    expect(environment).not.toHaveProperty(name);
+});
+
+test("our MCP server has another name at each start", async () => {
+  const [one, other] = [await started("qwen", {}), await started("qwen", {})];
+  expect(one.server).not.toBe(other.server);
+  expect(one.read(".qwen/settings.json")).toContain(`"mcp__${one.server}"`);
+});
+
+test("a sign-in that the agent renewed in its own home stays until its owner has a newer one", async () => {
+  const owner = mkdtempSync(join(folder, "owner-"));
+  mkdirSync(join(owner, ".codex"));
+  const [own, auth] = [mkdtempSync(join(folder, "own-")), join(owner, ".codex/auth.json")];
+  const start = async () => {
+    await ownSettings(agent("codex-acp", { HOME: owner }), own);
+    return readFileSync(join(own, "home/.codex/auth.json"), "utf8");
+  };
+  writeFileSync(auth, "first");
+  expect(await start()).toBe("first");
+  rmSync(join(own, "home/.codex/auth.json"));
+  writeFileSync(join(own, "home/.codex/auth.json"), "renewed");
+  expect(await start()).toBe("renewed");
+  execFileSync("touch", ["-d", "+1 hour", auth]);
+  expect(await start()).toBe("first");
+});
+
+test.each([
+  [
+    "a file that is no TOML",
+    "codex-acp",
+    { ".codex/config.toml": "[mcp_servers" },
+    {},
+    /\.codex\/config\.toml cannot be read/,
+  ],
+  ["a file that is no JSON", "qwen", { ".qwen/settings.json": "{" }, {}, /\.qwen\/settings\.json cannot be read/],
+  [
+    "a folder in the place of a file",
+    "claude-agent-acp",
+    { ".claude/settings.json/a": "" },
+    {},
+    /settings\.json cannot be read/,
+  ],
+  ["a file without an end", "opencode", {}, { OPENCODE_CONFIG: "/dev/zero" }, /\/dev\/zero cannot be read/],
+  ["a variable that is no object", "codex-acp", {}, { CODEX_CONFIG: "[]" }, /CODEX_CONFIG cannot be read/],
+] as const)("an agent with %s is reported as that, with the file", async (_, command, files, variables, message) => {
+  await expect(started(command, files, variables)).rejects.toThrow(message);
+});
+
+test("links that lead nowhere or in a circle, and a large folder of skills, do no harm", async () => {
+  const owner = mkdtempSync(join(folder, "owner-"));
+  mkdirSync(join(owner, ".codex/skills"), { recursive: true });
+  symlinkSync("/", join(owner, ".codex/skills/large"));
+  symlinkSync("nowhere", join(owner, ".codex/skills/SKILL.md"));
+  symlinkSync("config.toml", join(owner, ".codex/config.toml"));
+  const { environment } = await ownSettings(agent("codex-acp", { HOME: owner }), mkdtempSync(join(folder, "own-")));
+  expect(environment["CODEX_HOME"]).toBeDefined();
 });
 
 /** The words of a command, and the agent whose settings it gets; undefined for none. */
@@ -79,40 +224,40 @@ const commands: readonly (readonly [readonly string[], string | undefined])[] = 
   [["bunx", "@agentclientprotocol/claude-agent-acp"], "@agentclientprotocol/claude-agent-acp"],
   [["/home/me/qwen/agent", "--model", "gemini", "opencode"], undefined],
 ];
-const names = [
-  "OpenCode",
-  "@agentclientprotocol/codex-acp",
-  "gemini-cli",
-  "qwen-code",
-  "@agentclientprotocol/claude-agent-acp",
-];
+const names = knownAgents.flatMap(({ tried }) => Object.keys(tried));
 
 test.each(commands)("%j has the settings of %s, and no other agent runs with them", ([command = "", ...args], own) => {
   const spec = { ...agent(command), args };
   expect(hasNoTools(spec)).toBe(own !== undefined);
-  for (const says of [...names, "something", undefined]) {
-    const isOwn = own === undefined ? !names.includes(says ?? "") : says === own;
-    expect([says, isAsStarted(spec, says)]).toEqual([says, isOwn]);
-    expect(isAsStarted({ ...spec, allowsActions: true }, says)).toBe(true);
+  for (const name of [...names, "something", undefined]) {
+    const { is } = fitOf(spec, { name, version: "1000.0.0" });
+    const isOwn = own === undefined ? !names.includes(name ?? "") : name === own;
+    expect([name, is === "tried" || is === "newer"]).toEqual([name, isOwn]);
+    expect(fitOf({ ...spec, allowsActions: true }, { name, version: "0" }).is).toBe("tried");
   }
 });
 
 test.each([
-  ["a file that is no TOML", "[mcp_servers", {}, /config\.toml cannot be read/],
-  ["a variable that is no object", "", { CODEX_CONFIG: "[]" }, /CODEX_CONFIG of an agent is not a JSON object/],
-] as const)("Codex is not started with %s", async (_, toml, given, message) => {
-  await expect(codexConfig(toml, given)).rejects.toThrow(message);
+  ["claude-code-acp", "@zed-industries/claude-code-acp", "0.16.2", "untried"],
+  ["codex-acp", "codex-acp", "0.16.0", "untried"],
+  ["claude-agent-acp", "@agentclientprotocol/claude-agent-acp", "0.23.1", "older"],
+  ["claude-agent-acp", "@agentclientprotocol/claude-agent-acp", undefined, "older"],
+  ["qwen", "qwen-code", "0.24.3", "older"],
+  ["gemini", "gemini-cli", "0.61.0-nightly.20260909.ged2ac40df", "older"],
+  ["gemini", "gemini-cli", "0.61.0", "tried"],
+  ["opencode", "OpenCode", "1.18.100", "newer"],
+  ["opencode", "OpenCode", "2.0.0", "newer"],
+])("%s that says it is %s %s is %s", (command, name, version, is) => {
+  expect(fitOf(agent(command), { name, version }).is).toBe(is);
 });
 
-test.each([
-  ["codex-acp", "2.6.0", true],
-  ["codex-acp", "2.10.1", true],
-  ["codex-acp", "0.16.0", false],
-  ["codex-acp", undefined, false],
-  ["qwen", "0.15.10", false],
-  ["gemini", "0.61.0", true],
-  ["opencode", undefined, true],
-  ["unknown", undefined, true],
-])("models of %s %s call a client's tools: %j", (command, version, serves) => {
-  expect(servesTools(agent(command), version)).toBe(serves);
+test("the versions that are named as tried are those that the suite of the agents installs", () => {
+  const versionsIn = (file: string) => {
+    const { dependencies }: { dependencies?: unknown } = JSON.parse(
+      readFileSync(join(import.meta.dirname, "../../../../test/agents", file), "utf8"),
+    ) as object;
+    return isObject(dependencies) ? dependencies : {};
+  };
+  const [newest, oldest] = [versionsIn("package.json"), versionsIn("oldest/package.json")];
+  for (const { npm, tried } of knownAgents) expect(Object.values(tried)).toEqual([[oldest[npm], newest[npm]]]);
 });

@@ -1,63 +1,48 @@
-import { mkdir, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
-import { type AcpAgentSpec, workingFolder } from "./agent-spec.ts";
+import { basename, join } from "node:path";
+import type { AcpAgentSpec } from "./agent-spec.ts";
 import { claude } from "./claude.ts";
 import { codex } from "./codex.ts";
 import { gemini } from "./gemini.ts";
 import type { KnownAgent } from "./known-agent.ts";
 import { openCode } from "./open-code.ts";
+import { makeOwnHome, newServerName } from "./own-home.ts";
 import { qwen } from "./qwen.ts";
 
-const table: readonly KnownAgent[] = [codex, claude, gemini, qwen, openCode];
+export const knownAgents: readonly KnownAgent[] = [codex, claude, gemini, qwen, openCode];
 
-/** What an agent program is started with in place of its owner's permissions. The sign-in stays the owner's. */
+/** What an agent program is started with in place of its owner's settings. The sign-in stays the owner's. */
 export interface OwnSettings {
   readonly args: readonly string[];
+  /** The whole environment of the process, without its secrets. */
   readonly environment: Readonly<Record<string, string>>;
   /** `_meta` of `session/new` and `session/load`. */
   readonly meta: object | undefined;
-  /** Whether the agent is one of the table, or its user lets it act. */
-  readonly isKnown: boolean;
+  /** The mode of its sessions; undefined for an agent that is not in the table, or whose user lets it act. */
+  readonly mode: string | undefined;
   /** As `KnownAgent` has it. */
   readonly sharesServers: boolean;
+  /** The name of our MCP server. */
+  readonly server: string;
 }
 
-/** Of an agent that is not in the table. */
-export const nothingKnown: OwnSettings = {
-  args: [],
-  environment: {},
-  meta: undefined,
-  isKnown: false,
-  sharesServers: false,
-};
-
 /**
- * The settings for this agent; files of them are written below the folder.
+ * The settings for this agent, whose own home is made below the folder.
  *
  * @throws MillraceError `invalid_request` where the user's own settings for it cannot be read.
  */
 export async function ownSettings(spec: AcpAgentSpec, folder: string): Promise<OwnSettings> {
   const known = knownAgent(spec);
-  const sharesServers = known?.sharesServers === true;
-  if (spec.allowsActions === true) return { ...nothingKnown, isKnown: true, sharesServers };
-  if (known === undefined) return nothingKnown;
-  const file = join(folder, known.file?.startsWith("[[") === true ? "answers-only.toml" : "answers-only.json"); // Gemini reads no other name
-  if (known.file !== undefined) {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await writeFile(file, known.file, { mode: 0o600 });
-  }
-  for (const [path, content] of Object.entries(known.inFolder?.(spec.environment) ?? {})) {
-    const inFolder = join(folder, workingFolder, path);
-    await mkdir(dirname(inFolder), { recursive: true, mode: 0o700 });
-    await writeFile(inFolder, content, { mode: 0o600 });
-  }
-  return {
-    args: known.args?.(file, spec.environment) ?? [],
-    environment: known.environment?.(file, spec.environment) ?? {},
-    meta: known.meta,
-    isKnown: true,
-    sharesServers,
-  };
+  const none = fencelessSettings(spec);
+  if (known === undefined || spec.allowsActions === true) return none;
+  const place = { home: join(folder, "home"), server: none.server };
+  return { ...none, ...(await makeOwnHome(known, spec.environment, place)), meta: known.meta, mode: known.mode };
+}
+
+/** Of an agent that is not in the table, or whose user lets it act. */
+export function fencelessSettings(spec: AcpAgentSpec): OwnSettings {
+  const sharesServers = knownAgent(spec)?.sharesServers === true;
+  const { environment } = spec;
+  return { args: [], environment, meta: undefined, mode: undefined, sharesServers, server: newServerName() };
 }
 
 /** Whether the agent is started with settings that leave it no tool of its own. */
@@ -65,18 +50,12 @@ export function hasNoTools(spec: AcpAgentSpec): boolean {
   return spec.allowsActions !== true && knownAgent(spec) !== undefined;
 }
 
-/** Whether a model of this agent, in this version, can call the tools of a server that its session gets. */
-export function servesTools(spec: AcpAgentSpec, version = "0"): boolean {
-  const since = spec.allowsActions === true ? undefined : knownAgent(spec)?.servesSince;
-  return since === undefined || version.localeCompare(since, "en", { numeric: true }) >= 0;
-}
-
 function knownAgent(spec: AcpAgentSpec): KnownAgent | undefined {
   return spec.vendor === "devin" ? undefined : entryOf(programOf(spec));
 }
 
 function entryOf(program: string | undefined): KnownAgent | undefined {
-  return table.find(({ name }) => name.test(program?.toLowerCase() ?? ""));
+  return knownAgents.find((known) => known.program.test(program?.toLowerCase() ?? ""));
 }
 
 /** Programs that start the one which their arguments name. */
@@ -97,9 +76,34 @@ function programOf({ command, args }: Pick<AcpAgentSpec, "command" | "args">): s
 }
 
 /**
- * Whether the agent is the one that its settings are for: an agent of the table runs with its own entry, and any other with none.
- * `agentName`: as it says in `agentInfo.name`.
+ * Whether the settings of an agent are for the program that answers. `other`: it is not the one that its command names. `untried`: an adapter
+ * that the entry does not name. `older`, `newer`: than the versions that were tried.
  */
-export function isAsStarted(spec: AcpAgentSpec, agentName: string | undefined): boolean {
-  return spec.allowsActions === true || entryOf(agentName) === knownAgent(spec);
+export type Fit =
+  | { readonly is: "tried" | "other" }
+  | { readonly is: "untried" | "older" | "newer"; readonly known: KnownAgent; readonly tried: string };
+
+/** `says`: name and version, as the agent's `agentInfo` has them. */
+export function fitOf(
+  spec: AcpAgentSpec,
+  says: { readonly name: string | undefined; readonly version: string | undefined },
+): Fit {
+  const known = knownAgent(spec);
+  const { name, version = "0" } = says;
+  if (spec.allowsActions === true || spec.vendor === "devin") return { is: "tried" };
+  if (known === undefined) return { is: entryOf(name) === undefined ? "tried" : "other" };
+  if (entryOf(name) !== known) return { is: "other" };
+  const [oldest, newest] = known.tried[name ?? ""] ?? [];
+  if (oldest === undefined || newest === undefined)
+    return { is: "untried", known, tried: Object.keys(known.tried).join(", ") };
+  const tried = oldest === newest ? newest : `${oldest} to ${newest}`;
+  if (isBefore(version, oldest)) return { is: "older", known, tried };
+  return isBefore(newest, version) ? { is: "newer", known, tried } : { is: "tried" };
+}
+
+/** A preview (`1.2.0-nightly.3`) comes before its release. */
+function isBefore(one: string, other: string): boolean {
+  const [[release = "", preview], [otherRelease = "", otherPreview]] = [one.split(/-(.*)/), other.split(/-(.*)/)];
+  const order = release.localeCompare(otherRelease, "en", { numeric: true });
+  return order < 0 || (order === 0 && preview !== undefined && otherPreview === undefined);
 }

@@ -8,12 +8,12 @@ import { spawnChild } from "../host/spawn-child.ts";
 import type { LinesLost } from "../host/wire.ts";
 import type { AcpAgentSpec } from "../known/agent-spec.ts";
 import { type AgentLaunch, devinNames } from "../known/devin.ts";
-import { isAsStarted, nothingKnown } from "../known/own-settings.ts";
+import { fencelessSettings, fitOf } from "../known/own-settings.ts";
 import { readAbilities } from "../wire/abilities.ts";
 import type { AgentChild, StartChild } from "../wire/agent-child.ts";
 import { ProcessLoss } from "../wire/rpc-peer.ts";
 import { type Connection, greet, type Start } from "./connection.ts";
-import { agentError, otherThanStarted, slowStart } from "./errors.ts";
+import { agentError, slowStart, unfit } from "./errors.ts";
 import { type KeptProcess, readKept } from "./kept-process.ts";
 import { agentCwd, agentFolder, prepareLaunch } from "./prepare-launch.ts";
 
@@ -39,6 +39,8 @@ export class AgentStarter {
   readonly #clock: Clock;
   readonly #startChild: StartChild;
   agentVersion: string | undefined;
+  /** The versions that were tried, where the agent's is newer. */
+  newerThan: string | undefined;
 
   readonly #hosts: AgentHosts | undefined;
 
@@ -71,9 +73,10 @@ export class AgentStarter {
     try {
       const start = { names: this.#names(), cwd, own, launch: launch.key, settings, clock: this.#clock };
       const connection = await greet(child, start, signal);
-      const { name, command } = this.#spec;
-      const says = this.#met(connection.initialized);
-      if (!isAsStarted(this.#spec, says)) throw otherThanStarted(name, basename(command), says);
+      this.#met(connection.initialized);
+      const abilities = readAbilities(connection.initialized);
+      const refusal = unfit(this.#spec.name, basename(this.#spec.command), abilities, fitOf(this.#spec, abilities));
+      if (refusal !== undefined) throw refusal;
       return connection;
     } catch (error) {
       await child.end(endGraceMs);
@@ -93,8 +96,8 @@ export class AgentStarter {
         void child.end(endGraceMs); // its gateway was killed before the agent had answered
         return [];
       }
-      const { cwd = agentCwd(this.#spec), own = nothingKnown } = now ?? {};
-      const start = { cwd, own, launch: kept.launch, settings: kept.settings };
+      const own = { ...(now?.own ?? fencelessSettings(this.#spec)), server: kept.server };
+      const start = { cwd: agentCwd(this.#spec), own, launch: kept.launch, settings: kept.settings };
       this.#met(kept.initialized);
       const key = kept.settings === now?.settings ? kept.launch : undefined;
       return [{ key, child, start, kept, lost: child.lost }];
@@ -102,11 +105,12 @@ export class AgentStarter {
     return { left, isBusy };
   }
 
-  /** Notes the version of an agent that has answered; returns the name that it gives. */
-  #met(initialized: unknown): string | undefined {
-    const { name, version = "" } = readAbilities(initialized);
-    this.agentVersion = `${name ?? this.#spec.name} ${version}`.trim();
-    return name;
+  /** Notes the version of an agent that has answered. */
+  #met(initialized: unknown): void {
+    const says = readAbilities(initialized);
+    this.agentVersion = `${says.name ?? this.#spec.name} ${says.version ?? ""}`.trim();
+    const fit = fitOf(this.#spec, says);
+    this.newerThan = fit.is === "newer" ? fit.tried : undefined;
   }
 
   #names(): readonly string[] {

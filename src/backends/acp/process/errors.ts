@@ -3,6 +3,7 @@ import { isObject, writeJson } from "../../../base/json.ts";
 import { fileProblem } from "../../../base/node/file-problem.ts";
 import { quotable } from "../../../base/shown-text.ts";
 import { inWindow, parseResetTime, windowNamed } from "../../../language-server/errors/reset-time.ts";
+import type { Fit } from "../known/own-settings.ts";
 import { ProcessLoss, RpcError } from "../wire/rpc-peer.ts";
 import { textsIn } from "./error-texts.ts";
 
@@ -189,21 +190,36 @@ export function actsFreely(agent: string, modes: readonly string[]): MillraceErr
   });
 }
 
-/** An agent that says that it is another one than its command does, so that the settings that fence it are not its own. `says`: its name. */
-export function otherThanStarted(agent: string, command: string, says: string | undefined): MillraceError {
-  const itself = says === undefined ? "it does not say which agent it is" : `it says that it is "${quotable(says)}"`;
-  const message = `Millrace does not use the agent "${agent}": ${itself}, and its command "${command}" does not start that one by name, so it could act with its owner's settings.`;
-  return new MillraceError("model_not_allowed", message, {
-    hint: "Start the agent by its own program in config.toml (`opencode`, `codex-acp`, `claude-agent-acp`, `gemini`, `qwen`), in its newest version, or write `allow_actions = true` into the entry to let it act.",
-  });
+/** Why an agent is not used whose settings are not for the program that answers; undefined where it is used. `command`: its program's name. */
+export function unfit(
+  agent: string,
+  command: string,
+  { name, version }: { readonly name: string | undefined; readonly version: string | undefined },
+  fit: Fit,
+): MillraceError | undefined {
+  const itself = `it says that it is "${quotable(`${name ?? "an agent without a name"} ${version ?? ""}`.trim())}"`;
+  const refused = (why: string, hint: string) =>
+    new MillraceError("model_not_allowed", `Millrace does not use the agent "${agent}": ${itself}, and ${why}.`, {
+      hint,
+    });
+  switch (fit.is) {
+    case "other":
+      return refused(
+        `its command "${command}" does not start that one by name, so it could act with its owner's settings`,
+        "Start the agent by its own program in config.toml (`opencode`, `codex-acp`, `claude-agent-acp`, `gemini`, `qwen`), in its newest version, or write `allow_actions = true` into the entry to let it act.",
+      );
+    case "untried":
+      return refused(`the adapter that was tried is ${fit.tried}`, updating(fit.known.npm));
+    case "older":
+      return refused(`the oldest version that was tried is ${fit.tried.split(" ")[0]}`, updating(fit.known.npm));
+    case "newer":
+    case "tried":
+      return undefined;
+  }
 }
 
-/** An agent that asks a model for titles with its owner's permissions, and takes none from us. */
-export function titlesFreely(agent: string): MillraceError {
-  const message = `Millrace does not use the agent "${agent}": this version of it asks a model for titles with its owner's permissions.`;
-  return new MillraceError("model_not_allowed", message, {
-    hint: "Install the newest @agentclientprotocol/codex-acp. To let this one act on a model's word, write `allow_actions = true` into its entry in config.toml.",
-  });
+function updating(npm: string): string {
+  return `Install the newest version: \`npm install -g ${npm}@latest\`. Then start it by its own program in config.toml.`;
 }
 
 /**

@@ -5,6 +5,7 @@ import type { ToolSpec } from "../../backend.ts";
 const schema = z.object({
   launch: z.string(),
   settings: z.string(),
+  server: z.string().default("millrace"), // its name in builds that gave none
   initialized: z.unknown(),
   sessions: z.array(
     z.object({
@@ -43,6 +44,8 @@ export interface KeptProcess {
   readonly launch: string;
   /** Equal for processes that were started with the same settings and the same account. */
   readonly settings: string;
+  /** The name of our MCP server in its sessions. */
+  readonly server: string;
   /** The reply to `initialize`. */
   readonly initialized?: unknown;
   readonly sessions: readonly {

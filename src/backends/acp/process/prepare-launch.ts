@@ -33,10 +33,10 @@ export async function prepareLaunch(
     ([name, secret]) => [name, secret.reveal()] as const, // for the process's environment, and to take it out of texts
   );
   const own = await ownSettings(spec, agentFolder(spec));
-  const environment = { ...spec.environment, ...own.environment, ...Object.fromEntries(secrets) };
+  const environment = { ...own.environment, ...Object.fromEntries(secrets) };
   const { command, args, clientName, allowsActions } = spec;
   const settings = createHash("sha256")
-    .update(writeJson([command, args, clientName, allowsActions, own, environment]))
+    .update(writeJson([command, args, clientName, allowsActions, own, environment]).replaceAll(own.server, ""))
     .digest("hex");
   return { cwd, own, environment, secrets: secrets.map(([, value]) => value), settings };
 }

@@ -36,7 +36,7 @@ type RelayCommand = Awaited<ReturnType<RelayHub["open"]>>["server"];
 /** The tools of a session that is about to be opened, and its server. */
 async function offering(hub: RelayHub) {
   const { door, server } = await hub.open();
-  const tools = new SessionTools(door);
+  const tools = new SessionTools(door, "mill");
   tools.offer([tool]);
   const session = new PlayedProcess().open("s", tools);
   session.take();
@@ -155,7 +155,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     await expect.poll(() => session.fresh.length).toBe(1);
     const kept = { ...session.note, tools: { ...tools.address, given: [], offered: [tool] } };
     first.close();
-    const parts = { tools: new SessionTools(gateways.open().restore(tools.address), [tool]), lost: undefined };
+    const parts = { tools: new SessionTools(gateways.open().restore(tools.address), "mill", [tool]), lost: undefined };
     const next = Session.adopt(new PlayedProcess(), kept, parts);
     next.step({ type: "resumed" });
     await expect.poll(() => next.fresh.length).toBe(1);

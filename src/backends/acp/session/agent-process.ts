@@ -5,7 +5,6 @@ import type { Clock } from "../../../base/clock.ts";
 import { type JsonObject, writeJson } from "../../../base/json.ts";
 import type { ToolSpec } from "../../backend.ts";
 import type { OwnSettings } from "../known/own-settings.ts";
-import { serverName } from "../known/tool-names.ts";
 import type { LeftProcess } from "../process/agent-starter.ts";
 import { type Connection, takeOver } from "../process/connection.ts";
 import { askedInText, isUnknownSession } from "../process/errors.ts";
@@ -86,7 +85,7 @@ export class AgentProcess implements SessionProcess {
       if (folder !== undefined) process.#folders.add(folder);
       const isCut = prompt !== undefined && prompt.from < (child.host?.read ?? 0);
       const parts = {
-        tools: tools && new SessionTools(shared.hub.restore(tools), tools.offered),
+        tools: tools && new SessionTools(shared.hub.restore(tools), start.own.server, tools.offered),
         lost: isCut ? lost : undefined,
       };
       process.#sessions.set(id, Session.adopt(process, note, parts));
@@ -183,8 +182,8 @@ export class AgentProcess implements SessionProcess {
     );
     const sessions = all.map((session) => session.note);
     const loads = [...this.#loads].map(([sessionId, { id }]) => ({ sessionId, id }));
-    const { launch, settings, initialized } = this.#connection;
-    const kept = { launch, settings, initialized, sessions, loads };
+    const { launch, settings, initialized, own } = this.#connection;
+    const kept = { launch, settings, server: own.server, initialized, sessions, loads };
     const running = all.flatMap(({ works, state }) => (works && state.request?.id) || []);
     const keep = Math.min(host.read, ...sessions.map(({ prompt }) => prompt?.from ?? host.read));
     host.note({ state: writeJson(kept), parts, keep, running });
@@ -271,9 +270,9 @@ export class AgentProcess implements SessionProcess {
     const { door, server } = await this.#hub.open().catch((error: unknown) => {
       throw new NoDoor(error);
     });
-    const tools = new SessionTools(door);
+    const tools = new SessionTools(door, this.own.server);
     tools.offer(offered);
-    return { tools, servers: [{ name: serverName, ...server }] };
+    return { tools, servers: [{ name: this.own.server, ...server }] };
   }
 
   #takeFolder(): number {

@@ -2,8 +2,7 @@ import { splitEffort } from "../../../base/effort.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import type { Prompt } from "../../backend.ts";
 import type { AcpAgentSpec } from "../known/agent-spec.ts";
-import { actsForTitles } from "../known/codex.ts";
-import { actsFreely, titlesFreely } from "../process/errors.ts";
+import { actsFreely } from "../process/errors.ts";
 import type { AcpModel } from "../wire/session-offer.ts";
 import { type AgentParts, agentModelId, launchOf } from "./agent-parts.ts";
 import type { AgentProcess } from "./agent-process.ts";
@@ -42,8 +41,8 @@ export async function configure(asked: Configured, signal: AbortSignal): Promise
 async function quieten({ parts, process, session, prompt }: Configured, signal: AbortSignal): Promise<void> {
   const { spec } = parts;
   const { mode } = session.options;
-  if (actsForTitles(process.abilities)) throw titlesFreely(spec.name);
-  const quiet = quietMode(session.options, process.own.isKnown);
+  const { mode: own } = process.own;
+  const quiet = own === undefined ? quietMode(session.options) : mode?.ids.find((id) => id.replace(/^.*#/, "") === own); // some agents give an address
   if (mode === undefined || quiet === undefined) {
     if (launchOf(parts, prompt).style === "summarizer") return;
     throw actsFreely(spec.name, mode?.ids ?? []);

@@ -7,14 +7,12 @@ import type { AcpModel, SessionOffer } from "../wire/session-offer.ts";
  * prevent".
  */
 const restrictive = ["ask", "read only", "workspace read only", "readonly", "chat", "plan"];
-/** The ordinary mode of the agents that Millrace knows: the agent asks before it acts. Another agent may mean anything by the name. */
-const ordinary = "default";
 
 /**
- * The most restrictive mode that the session offers; undefined where it offers none. A name that is not in the table counts as
- * permissive. `isKnown`: the agent is one of those whose modes were tried.
+ * The most restrictive mode that a session of an agent offers which Millrace does not know; undefined where it offers none. A name that is
+ * not in the table counts as permissive.
  */
-export function quietMode({ mode }: SessionOffer, isKnown: boolean): string | undefined {
+export function quietMode({ mode }: SessionOffer): string | undefined {
   const words = (id: string) =>
     id
       .replace(/^.*#/, "") // some agents give an address
@@ -22,8 +20,7 @@ export function quietMode({ mode }: SessionOffer, isKnown: boolean): string | un
       .replace(/ mode$/i, "")
       .trim()
       .toLowerCase();
-  const names = isKnown ? [...restrictive, ordinary] : restrictive;
-  return names.map((name) => mode?.ids.find((id) => words(id) === name)).find((id) => id !== undefined);
+  return restrictive.map((name) => mode?.ids.find((id) => words(id) === name)).find((id) => id !== undefined);
 }
 
 /**

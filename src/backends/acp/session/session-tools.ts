@@ -11,6 +11,8 @@ const mostRefused = 5;
 /** The client's tools in one session of an agent: what is offered, over its relay. The calls are in the session's state. */
 export class SessionTools {
   readonly #door: RelayDoor;
+  /** The name of our server towards the agent. */
+  readonly #server: string;
   #listed = Promise.withResolvers<void>();
   #offered: readonly ToolSpec[];
   /** What is offered, as JSON: large, and compared and noted often. */
@@ -24,8 +26,9 @@ export class SessionTools {
   isTogether = true;
 
   /** `kept`: the tools of a session that an earlier gateway left. */
-  constructor(door: RelayDoor, kept?: KeptTools["offered"]) {
+  constructor(door: RelayDoor, server: string, kept?: KeptTools["offered"]) {
     this.#door = door;
+    this.#server = server;
     this.isUsed = kept !== undefined;
     this.#offered = kept ?? [];
     this.#spelled = spell(this.#offered);
@@ -78,10 +81,7 @@ export class SessionTools {
 
   /** Whether a tool step that the agent reports is a call of one of these tools. */
   owns(step: Parameters<typeof isOwnTool>[0]): boolean {
-    return isOwnTool(
-      step,
-      this.#offered.map(({ name }) => name),
-    );
+    return isOwnTool(step, { server: this.#server, tools: this.#offered.map(({ name }) => name) });
   }
 
   /** Whether these are other tools than those that are offered. */

@@ -45,7 +45,7 @@ export const tool = { name: "step", description: "A step.", inputSchema: { type:
 export function relayed(kept?: KeptTools["offered"]) {
   const told: ToRelay[] = [];
   const door = { address, tell: (message: ToRelay) => void told.push(message), close() {} } as unknown as RelayDoor; // nothing else of it is used
-  const tools = new SessionTools(door, kept);
+  const tools = new SessionTools(door, "mill", kept);
   return { tools, told, say: (message: FromRelay) => door.onMessage(message), lose: () => door.onLost() };
 }
 

@@ -1,7 +1,6 @@
 import { bestEffort, notNeeded, orAborted, within } from "../../../base/async.ts";
 import type { CascadeId } from "../../../base/ids.ts";
 import type { NativePrompt, Prompt } from "../../backend.ts";
-import { servesTools } from "../known/own-settings.ts";
 import { untilSlow } from "../process/agent-starter.ts";
 import { notReached, turnFailure, twiceIfKilled } from "../process/errors.ts";
 import type { Lease } from "../process/process-pool.ts";
@@ -80,7 +79,7 @@ async function openFresh(turn: AcpTurn, asked: Prompt, signal: AbortSignal): Pro
 }
 
 function mayTakeTools({ parts }: AcpTurn, process: AgentProcess): boolean {
-  return servesTools(parts.spec, process.abilities.version) && parts.knowledge.mayOffer(versionOf(parts, process));
+  return parts.knowledge.mayOffer(versionOf(parts, process));
 }
 
 /**
