@@ -119,6 +119,7 @@ const order = {
     "openai-chat": [".", "messages"],
     "openai-responses": [".", "messages"],
     ollama: [".", "openai-chat"],
+    gemini: ["."],
   },
   "src/gateway/streams": { rpc: [], carriers: [] },
 };

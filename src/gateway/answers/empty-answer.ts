@@ -42,7 +42,8 @@ export async function emptyAnswer(
   }
   const encoder = dialect.encoder(context);
   const events = [...encoder.open(), ...encoder.encode(finished)];
-  const isLines = dialect.framing === "lines";
-  const body = events.map((event) => (isLines ? `${event.data}\n` : writeSse(event))).join("");
-  return { status: 200, headers: { ...(isLines ? linesHeaders : sseHeaders), ...headers }, body };
+  const { framing } = dialect;
+  const body = events.map((event) => (framing === undefined ? writeSse(event) : `${event.data}\n`)).join("");
+  const framed = framing === undefined ? sseHeaders : linesHeaders(framing);
+  return { status: 200, headers: { ...framed, ...headers }, body };
 }

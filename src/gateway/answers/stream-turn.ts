@@ -76,7 +76,7 @@ export async function streamTurn(
     return { status: 204, headers: { ...headers }, done: () => reader.close(true) };
   gateway.metrics.streamOpened();
   const body = (response: ServerResponse) => flow(gateway, c, { turn, text, first }, response);
-  const framed = turn.framing === "lines" ? linesHeaders : sseHeaders;
+  const framed = turn.framing === undefined ? sseHeaders : linesHeaders(turn.framing);
   return { status: 200, headers: { ...framed, ...headers }, body, done };
 }
 
@@ -256,7 +256,7 @@ class StreamText {
 
   #frame(event: WireEvent): string {
     const { framing, hasNoIds } = this.#turn;
-    return framing === "lines" ? `${event.data}\n` : writeSse(event, hasNoIds === true ? undefined : this.#lastId);
+    return framing === undefined ? writeSse(event, hasNoIds === true ? undefined : this.#lastId) : `${event.data}\n`;
   }
 
   #countLag(event: TurnEvent): void {

@@ -65,7 +65,8 @@ export type DialectName =
   | "openai-responses"
   | "openai-compaction"
   | "anthropic-messages"
-  | "ollama";
+  | "ollama"
+  | "gemini";
 
 /**
  * One API: pure functions between bodies and turns. Knows no IDE, no clock, no network.
@@ -73,8 +74,8 @@ export type DialectName =
  */
 export interface Dialect {
   readonly name: DialectName;
-  /** Streams are lines of JSON instead of server-sent events. */
-  readonly framing?: "lines";
+  /** Streams are lines of JSON, or the lines of one array, instead of server-sent events. */
+  readonly framing?: "lines" | "array";
   /** Events have an `id:` only for a client that can resume: some clients of this API read each line that is no `data:` as a part of an error. */
   readonly hasIdsForResuming?: true;
   /** Throws `invalid_request` with the path of the field at fault. */

@@ -18,7 +18,7 @@ const longestWaitSeconds = 60;
 const patientSeconds = 10;
 
 /** The APIs that have words of their own for an error. */
-type Api = "openAi" | "anthropic" | "ollama";
+type Api = "openAi" | "anthropic" | "ollama" | "gemini";
 
 /** How an error code is written. The members that begin with `anthropic` are set only where that API differs from OpenAI's. */
 interface WireForm {
@@ -46,17 +46,25 @@ const tooLong = {
     return `prompt is too long: ${tokens} tokens > ${maximum} maximum.`;
   },
   ollama: says("The input length exceeds the context length."),
+  gemini: (error: ErrorRecord) => {
+    const { tokens, maximum } = sizeIn(error);
+    return `The input token count (${tokens}) exceeds the maximum number of tokens allowed (${maximum}).`;
+  },
 };
 
 const notFound = {
   openAi: (error: ErrorRecord) => `The model \`${modelIn(error)}\` does not exist or you do not have access to it.`,
   anthropic: (error: ErrorRecord) => `model: ${modelIn(error)}.`,
   ollama: (error: ErrorRecord) => `model '${modelIn(error)}' not found.`,
+  gemini: (error: ErrorRecord) => `models/${modelIn(error)} is not found for API version v1beta.`,
 };
+
+const exceeded = says("You exceeded your current quota, please check your plan and billing details.");
 
 const limited = {
   openAi: says("Rate limit reached."),
   anthropic: says("This request would exceed your account's rate limit."),
+  gemini: says("Resource has been exhausted."),
 };
 
 const invalid = "invalid_request_error";
@@ -87,7 +95,7 @@ const wireForms: Readonly<Record<ErrorCode, WireForm>> = {
     type: "insufficient_quota",
     openAiCode: "insufficient_quota",
     anthropicType: "rate_limit_error",
-    says: { openAi: says("You exceeded your current quota, please check your plan and billing details.") },
+    says: { openAi: exceeded, gemini: exceeded },
   },
   rate_limited: {
     status: 429,
@@ -116,7 +124,11 @@ const wireForms: Readonly<Record<ErrorCode, WireForm>> = {
     type: "server_error",
     anthropicType: "overloaded_error",
     passes: true,
-    says: { openAi: says("The server is overloaded."), anthropic: says("Overloaded.") },
+    says: {
+      openAi: says("The server is overloaded."),
+      anthropic: says("Overloaded."),
+      gemini: says("The model is overloaded."),
+    },
   },
   expired: { status: 410, type: invalid },
   internal: { status: 500, type: "server_error", anthropicType: "api_error" },
@@ -290,6 +302,44 @@ export function encodeAnthropicError(error: ErrorRecord, requestId: string): Wir
     headers: retryHeaders(error),
     body: anthropicErrorBody(error, requestId),
   };
+}
+
+/** Google's names of statuses; another one is a wish that cannot be met. */
+const googleStatuses: Readonly<Record<number, string>> = {
+  400: "INVALID_ARGUMENT",
+  401: "UNAUTHENTICATED",
+  402: "RESOURCE_EXHAUSTED",
+  403: "PERMISSION_DENIED",
+  404: "NOT_FOUND",
+  429: "RESOURCE_EXHAUSTED",
+  499: "CANCELLED",
+  500: "INTERNAL",
+  502: "UNAVAILABLE",
+  503: "UNAVAILABLE",
+  504: "DEADLINE_EXCEEDED",
+};
+
+/**
+ * An error as Google's APIs write it. Status and headers are OpenAI's; `details` have our own code, and what Gemini CLI looks for: a
+ * plan that is used up for the day, or a short wait.
+ */
+export function encodeGeminiError(error: ErrorRecord, requestId: string): WireError {
+  const { status, headers } = encodeOpenAiError(error, requestId);
+  const type = (name: string) => `type.googleapis.com/google.rpc.${name}`;
+  const isLong = isLongRefusal(error);
+  const wait = isLong || isFinal(error) ? undefined : error.retryAfterMs;
+  const details = [
+    { "@type": type("ErrorInfo"), reason: error.code.toUpperCase(), domain: "millrace" },
+    ...(isLong ? [{ "@type": type("QuotaFailure"), violations: [{ quotaId: "RequestsPerDayPerPlan" }] }] : []),
+    ...(wait === undefined
+      ? []
+      : [{ "@type": type("RetryInfo"), retryDelay: `${Math.max(1, Math.ceil(wait / 1000))}s` }]),
+  ];
+  const named = googleStatuses[status] ?? "FAILED_PRECONDITION";
+  const millrace = { code: error.code, request_id: requestId, ...resetAndDetails(error) };
+  const param = error.param === undefined ? {} : { param: error.param };
+  const message = messageOf(error, "gemini");
+  return { status, headers, body: { error: { code: status, message, status: named, details, ...param, millrace } } };
 }
 
 function resetAndDetails({ resetsAtMs, details }: ErrorRecord): Readonly<Record<string, unknown>> {

@@ -55,7 +55,7 @@ export class History {
   }
 
   /**
-   * Messages as `read` gives them; what is no message is left out.
+   * Messages as `read` gives them; what is no message is left out. `member`: where they stand in the body.
    *
    * @throws MillraceError `invalid_request` if everything of the newest request was left out.
    */
@@ -63,15 +63,16 @@ export class History {
     given: readonly unknown[],
     speakerOf: (message: WireMessage) => Speaker,
     read: (message: WireMessage, path: string) => Message[],
+    member = "messages",
   ): Message[] {
     const reader = this.reader(given.map((message) => (isMessage(message) ? speakerOf(message) : "other")));
     const messages = given.flatMap((message, i) => {
       reader.at(i);
-      if (isMessage(message)) return read(message, `messages[${i}]`);
+      if (isMessage(message)) return read(message, `${member}[${i}]`);
       this.leaveOut("message");
       return [];
     });
-    this.refuseUnreadable(messages, "messages");
+    this.refuseUnreadable(messages, member);
     return pairResults(messages);
   }
 

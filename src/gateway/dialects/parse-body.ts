@@ -168,9 +168,13 @@ export function effortIn(body: unknown): ReasoningEffort | undefined {
   const named = names.map(effortNamed).find((effort) => effort !== undefined);
   if (named !== undefined || !isObject(thinking) || thinking["type"] !== "enabled") return named;
   const budget = numberOf(thinking["budget_tokens"]);
-  if (budget === undefined) return undefined;
-  if (budget <= 4_096) return "low";
-  return budget <= 16_384 ? "medium" : "high";
+  return budget === undefined ? undefined : effortForBudget(budget);
+}
+
+/** The effort that matches so many tokens of thinking. */
+export function effortForBudget(tokens: number): ReasoningEffort {
+  if (tokens <= 4_096) return "low";
+  return tokens <= 16_384 ? "medium" : "high";
 }
 
 /**

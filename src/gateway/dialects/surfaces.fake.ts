@@ -1,12 +1,13 @@
 import { isObject } from "../../base/json.ts";
 import { anthropicMessages } from "./anthropic-messages/encode.ts";
 import type { Dialect, WireEvent } from "./dialect.ts";
+import { gemini } from "./gemini/encode.ts";
 import { ollama } from "./ollama/encode.ts";
 import { openAiChat } from "./openai-chat/encode.ts";
 import { openAiResponses } from "./openai-responses/encode.ts";
 import { accumulate } from "./openai-responses/snapshot.ts";
 
-// oxlint-disable-next-line typescript/no-explicit-any -- wire JSON of four APIs, looked into freely by these tests
+// oxlint-disable-next-line typescript/no-explicit-any -- wire JSON of five APIs, looked into freely by these tests
 export type Json = Record<string, any>;
 
 /** The answer that a client ends up with, on any API. */
@@ -281,7 +282,50 @@ const endOf = ({ done_reason: stop, prompt_eval_count: input, eval_count: output
   usage: { input, output },
 });
 
-export const surfaces = [chat, messages, responses, lines].map((surface) => [surface.dialect.name, surface] as const);
+const chunks: Surface = {
+  dialect: gemini,
+  wire: { includeThoughts: true },
+  problems(events) {
+    const all = parsed(events);
+    const failed = all.some((chunk) => chunk.error);
+    const ends = all.filter((chunk) => chunk.candidates?.[0].finishReason);
+    const problems = ends.length === (failed ? 0 : 1) ? [] : [`${ends.length} chunks are the last`];
+    if (!(failed ? all.at(-1)?.error : all.at(-1)?.candidates[0].finishReason)) problems.push("no proper end");
+    if (all.some((chunk) => !chunk.error && chunk.candidates[0].content.parts.length === 0))
+      problems.push("a chunk without parts");
+    if (new Set(all.filter((chunk) => !chunk.error).map(({ responseId: id }) => String(id))).size > 1)
+      problems.push("chunks differ in their head");
+    return problems;
+  },
+  accumulated(events) {
+    const got = nothing();
+    for (const chunk of parsed(events)) {
+      if (chunk.error) got.failed = true;
+      else addParts(got, chunk);
+      if (chunk.millrace?.rewritten !== undefined) got.text = chunk.millrace.rewritten;
+    }
+    return got;
+  },
+  whole(body) {
+    const got = nothing();
+    addParts(got, body);
+    return got;
+  },
+};
+
+function addParts(got: Got, { candidates, usageMetadata: usage }: Json): void {
+  const [{ content, finishReason: stop }] = candidates;
+  for (const { text = "", thought, functionCall: call } of content.parts as Json[]) {
+    if (call) got.calls.push({ id: call.id, name: call.name, arguments: JSON.stringify(call.args) });
+    else if (thought) got.thinking += text;
+    else got.text += text;
+  }
+  if (stop) Object.assign(got, { stop, usage });
+}
+
+export const surfaces = [chat, messages, responses, lines, chunks].map(
+  (surface) => [surface.dialect.name, surface] as const,
+);
 
 /** The response that a client holds after these events. */
 export function fold(events: readonly Json[]): Json | undefined {

@@ -5,7 +5,7 @@ import type { DashboardSessions } from "../dashboard/dashboard-sessions.ts";
 import type { GatewayEvents } from "../dashboard/turn-feed.ts";
 import { clientName, forClient } from "../dialects/by-client.ts";
 import type { Dialect } from "../dialects/dialect.ts";
-import { encodeAnthropicError, encodeOpenAiError } from "../dialects/errors.ts";
+import { encodeAnthropicError, encodeGeminiError, encodeOpenAiError } from "../dialects/errors.ts";
 import { encodeOllamaError } from "../dialects/ollama/encode.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { Bodies } from "./body.ts";
@@ -52,10 +52,15 @@ export class GatewayContext {
     });
     this.incoming = incoming;
     this.method = method;
-    this.path = foldPath(pathname);
+    const path = foldPath(pathname);
+    const isGoogles = headers.has("x-goog-api-client"); // Google's list and OpenAI's have the same path
+    this.path = isGoogles ? path.replace(/^\/v1(?=\/models(?:\/|$))/, "/v1beta") : path;
+    const key = searchParams.get("key"); // only Google's programs put it there
     this.deployment = deploymentOf(pathname);
     this.headers = headers;
     this.search = searchParams;
+    if (key !== null && this.path.startsWith("/v1beta/") && !headers.has("x-goog-api-key"))
+      headers.set("x-goog-api-key", key);
     this.signal = left.signal;
     this.requestId = requestIdOf(this.headers, nowMs);
     this.json = json;
@@ -99,6 +104,7 @@ export function asksInAnthropic(path: string, headers: Headers): boolean {
 
 function errorEncoder({ path, headers }: GatewayContext): Dialect["encodeError"] {
   if (path.startsWith("/api/")) return encodeOllamaError;
+  if (path.startsWith("/v1beta/")) return encodeGeminiError;
   return asksInAnthropic(path, headers) ? encodeAnthropicError : encodeOpenAiError;
 }
 

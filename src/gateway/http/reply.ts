@@ -100,5 +100,7 @@ export function writeSse(event: WireEvent, id?: string): string {
   return `${name}${idLine}data: ${data}\n\n`;
 }
 
-/** Headers of a stream of lines. */
-export const linesHeaders: Readonly<Record<string, string>> = { ...sseHeaders, "content-type": "application/x-ndjson" };
+/** Headers of a stream of lines, or of the lines of one array. */
+export function linesHeaders(framing: "lines" | "array"): Readonly<Record<string, string>> {
+  return { ...sseHeaders, "content-type": framing === "lines" ? "application/x-ndjson" : "application/json" };
+}

@@ -144,5 +144,11 @@ describe("one table of doors: what people write before a route", () => {
     ["/openapi.json", "/openapi.json"],
     ["/apiary/v1", "/apiary/v1"],
     ["/v1beta/models", "/v1beta/models"],
+    ["/v1alpha/v1beta/models/a/b:high", "/v1beta/models/a/b:high"],
+    ["/v1/models/a:streamGenerateContent", "/v1beta/models/a:streamGenerateContent"],
+    ["/v1/models/a:high", "/v1/models/a:high"],
+    ["/v1beta/openai/chat/completions", "/v1/chat/completions"],
+    ["/v1beta/openai/models", "/v1/models"],
+    ["/v1beta/interactions", "/v1beta/interactions"],
   ])("%s is %s", (path, folded) => expect(foldPath(path)).toBe(folded));
 });

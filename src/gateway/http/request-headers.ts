@@ -22,7 +22,10 @@ const routesOfVersion1 =
   /^\/(chat\/completions|completions|models|messages|responses?|embeddings|audio|images|moderations)(?=\/|$)/;
 
 /** What people write before a route, in any order and number: each API's own first words. */
-const doorWords = /^(?:\/(?:v1|api|openai|anthropic|ollama)(?=\/|$))+/;
+const doorWords = /^(?:\/(?:v1|v1beta|v1alpha|api|openai|anthropic|ollama|gemini)(?=\/|$))+/;
+
+/** The methods of Gemini's API stand behind the name of a model. */
+const geminiMethod = /^\/models\/.+:(?:\w*[gG]enerateContent|countTokens|\w*[eE]mbedContents?)$/;
 
 const deployment = /^\/openai\/deployments\/([^/]+)(?=\/)/;
 
@@ -38,7 +41,7 @@ export function deploymentOf(pathname: string): string | undefined {
 
 /**
  * The path that a route is looked up by. Base addresses are written in many ways, and programs add `/v1` or `/api` to them: so all door
- * words at the start are one, the last of `v1` and `api`; a route of the vendors' APIs is one of `/v1` without them too. Slashes are
+ * words at the start are one, the last of `v1`, `v1beta` and `api`; a route of the vendors' APIs is one of `/v1` without them too. Slashes are
  * single, none is at the end; `/openai/deployments/NAME/…` (Azure) is what follows. Source: test/requirements.ts.
  */
 export function foldPath(pathname: string): string {
@@ -48,7 +51,9 @@ export function foldPath(pathname: string): string {
     .replace(deployment, "");
   const [words = ""] = doorWords.exec(path) ?? [];
   const rest = path.slice(words.length);
-  const base = /^.*(\/v1|\/api)(?=\/|$)/.exec(words)?.[1];
+  const isGoogles = /\/v1(?:beta|alpha)|\/gemini/.test(words) && !words.includes("/openai"); // Google's own address has `/v1beta/openai`
+  if (geminiMethod.test(rest) || (isGoogles && /^\/models(?=\/|$)/.test(rest))) return `/v1beta${rest}`;
+  const base = /^.*(\/v1(?:beta|alpha)?|\/api)(?=\/|$)/.exec(words)?.[1];
   const isVersion1 = routesOfVersion1.test(rest) && !(base === "/api" && rest.startsWith("/embeddings"));
   const door = isVersion1 ? "/v1" : (base ?? (rest === "" ? words : ""));
   return `${door}${rest}`.replace(/^\/v1\/response(?=\/|$)/, "/v1/responses") || "/";

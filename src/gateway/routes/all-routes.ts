@@ -8,6 +8,7 @@ import { chatCompletionSchema, openApiSchema, textCompletionSchema } from "./ans
 import { askAgainRoute } from "./ask-again-route.ts";
 import { consentRoutes, textRoutes } from "./consent-routes.ts";
 import { dashboardRoutes, onlookerRoutes } from "./dashboard-routes.ts";
+import { geminiRoutes } from "./gemini-routes.ts";
 import { inventoryRoutes } from "./inventory-routes.ts";
 import { messagesRoutes } from "./messages-routes.ts";
 import { modelsRoutes } from "./models-routes.ts";
@@ -44,6 +45,7 @@ export const routes: readonly Route[] = [
   ...messagesRoutes,
   ...modelsRoutes,
   ...ollamaRoutes,
+  ...geminiRoutes,
   turnSearchRoute,
   ...onlookerRoutes,
   ...turnsRoutes,

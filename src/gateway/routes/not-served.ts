@@ -6,20 +6,21 @@ import type { Route } from "./route.ts";
 /** A route as far as its place goes. `shape` matches the paths that it serves. */
 type Place = Pick<Route, "method" | "path"> & { readonly shape: RegExp };
 
-const instead = "Served are POST /v1/chat/completions, /v1/completions, /v1/responses, /v1/messages and /api/chat.";
+const instead =
+  "Served are POST /v1/chat/completions, /v1/completions, /v1/responses, /v1/messages, /api/chat and Gemini's generateContent.";
 const history = "Send the whole history each time, or continue a stored response by `previous_response_id`.";
 
 /** APIs that clients look for and that are not here, by path, and what to use. Source: test/requirements.ts. */
 const unserved: readonly { readonly path: RegExp; readonly what: string; readonly hint: string }[] = [
   {
-    path: /^\/(?:v1\/)?v1(?:beta|alpha)\d*(?:\/|$)|^\/v1\/models\/.+:(?:stream)?(?:generateContent|countTokens|embedContent)$/i,
-    what: "The Gemini API is",
-    hint: instead,
-  },
-  {
-    path: /^\/(?:v1\/embeddings|api\/embed(?:dings)?)(?:\/|$)/,
+    path: /^\/(?:v1\/embeddings|api\/embed(?:dings)?)(?:\/|$)|^\/v1beta\/models\/.+:(?:\w*E|e)mbedContents?$/,
     what: "Embeddings are",
     hint: `The models here only write text: use another server for embeddings. ${instead}`,
+  },
+  {
+    path: /^\/v1(?:beta|alpha)\/(?!models(?:\/|$))|^\/(?:upload|download)\/v1beta\/|^\/v1beta\/models\/[^:]+:(?:predict|batch|async)\w*$/,
+    what: "This part of the Gemini API is",
+    hint: "Served of it are the models, generateContent, streamGenerateContent and countTokens.",
   },
   {
     path: /^\/api\/(?:push|create|copy|delete|blobs)(?:\/|$)/,

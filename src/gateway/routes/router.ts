@@ -35,13 +35,15 @@ const openRoutes = new Set(
   routes.filter(({ guard }) => guard === "open").map((route) => `${route.method} ${route.path}`),
 );
 const served = routes.map((route) => {
-  const pattern = route.takesSlashes === true ? route.path.replace(/\{(\w+)\}$/, "(?<$1>.+)") : route.path;
+  const pattern = route.takesSlashes === true ? route.path.replace(/\{(\w+)\}(?=[^/]*$)/, "(?<$1>.+)") : route.path;
   return {
     ...route,
     shape: new RegExp(`^${pattern.replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`),
     /** As metrics name it. */
     label:
-      route.takesSlashes === true ? route.path.replace(/\{\w+\}$/, "*") : route.path.replaceAll(/\{(\w+)\}/g, ":$1"),
+      route.takesSlashes === true
+        ? route.path.replace(/\{\w+\}(?=[^/]*$)/, "*")
+        : route.path.replaceAll(/\{(\w+)\}/g, ":$1"),
   };
 });
 

@@ -76,14 +76,17 @@ describe("the list of routes", () => {
       "/api/chat": { messages },
       "/api/generate": { prompt: "x" },
     };
-    const ask = (path: string) => ({ model: "test-model", ...bodies[path] });
+    const contents = [{ parts: [{ text: "x" }] }];
+    const ask = (path: string) => ({ model: "test-model", contents, ...bodies[path] });
     const made = await fake.request("/v1/responses", { json: ask("/v1/responses") });
     const { id: response } = (await made.json()) as { readonly id: string };
     const turn = made.headers.get("x-millrace-turn") ?? "";
     const ofTurns = routes.filter((route) => route.headers !== undefined);
     expect(ofTurns.length).toBeGreaterThan(10);
     for (const route of ofTurns) {
-      const path = route.path.replace("{id}", route.path.includes("/turns") ? turn : response);
+      const ids = { "/turns": turn, "/models": "test-model" };
+      const [, id = response] = Object.entries(ids).find(([list]) => route.path.includes(list)) ?? [];
+      const path = route.path.replace("{id}", id);
       const init = route.headers === startsTurn ? { json: ask(path) } : {};
       const { status, headers } = await fake.request(path, { method: route.method, ...init });
       const own = [...headers.keys()].filter((name) => name.startsWith("x-millrace-") || name === "x-request-id");
@@ -144,6 +147,7 @@ describe("the list of routes", () => {
       const json = {
         model: "test-model",
         messages: [{ role: "user", content: "x" }],
+        contents: [{ parts: [{ text: "x" }] }],
         ...(/generate$|v1\/completions$/.test(path) ? { prompt: "x" } : {}),
         ...(path.startsWith("/api/") ? { stream: false } : {}),
         input: "x",
