@@ -17,10 +17,17 @@ export async function* turnTimeline(
   signal: AbortSignal,
 ): AsyncGenerator<WireEvent, void> {
   const entry = (outline: unknown): WireEvent => ({ name: "entry", data: writeJson(outline) });
-  if (sealed === true && outline !== undefined) {
-    for (const event of outline) yield entry(timelineEntry(event)); // it has ended: its row says in short what it was
-  } else if (sealed === true) {
-    for await (const event of turns.outline(turnId, startOfLog, signal)) yield entry(timelineEntry(event));
+  if (sealed === true) {
+    let isOpen = false;
+    try {
+      for await (const event of turns.outline(turnId, startOfLog, signal)) {
+        isOpen = true;
+        yield entry(timelineEntry(event));
+      }
+    } catch (error) {
+      if (isOpen || outline === undefined) throw error;
+      for (const event of outline) yield entry(timelineEntry(event)); // after a restart nobody can open it: its row says in short what it was
+    }
   } else {
     for await (const event of turns.follow(turnId, startOfLog, signal))
       yield entry(openTimelineEntry(event, showsText()));

@@ -79,7 +79,7 @@ describe("GET /v1/usage", () => {
 
   it.each([
     ["/v1/usage?by=colour", "model, client, project, key, dialect, day"],
-    ["/v1/usage?since=yesterday", "7d"],
+    ["/v1/usage?since=tomorrow", "7d"],
     ["/v1/usage?by=day&time_zone=Mars", "Europe/Berlin"],
     ["/dashboard/api/limits/history?since=2026-02-30", "7d"],
   ])("refuses %s with 400 and says what would be right", async (path, words) => {

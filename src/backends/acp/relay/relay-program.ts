@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import process from "node:process";
-import { writeJson } from "../../../base/json.ts";
+import { parseJson, writeJson } from "../../../base/json.ts";
 import { awaitedCallId, longestCallMs } from "../../backend.ts";
 import { dial } from "../wire/door.ts";
 import { JsonLines, type LeftOut, longestContent } from "../wire/lines.ts";
@@ -147,7 +147,7 @@ const idAtStart = new RegExp(
 /** A message of the agent that was left out: only a call is so long. */
 function refuseLong(start: string, end: string): void {
   const id = idAtEnd.exec(end)?.[1] ?? idAtStart.exec(start)?.[1];
-  if (id !== undefined) refuse(JSON.parse(id) as Id); // a number or a string, by its form
+  if (id !== undefined) refuse(parseJson(id) as Id); // a number or a string, by its form
 }
 
 function call(id: Id, { name, arguments: given, _meta }: Message): void {
