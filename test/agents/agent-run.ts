@@ -71,7 +71,7 @@ export async function runAgent(owner: Owner, program: string, version: string, f
     const tame = await actsNot(free);
     const commands = [...new Set([...offer.owner.commands, ...announced(free)])].sort();
     const matrix = new Matrix(free);
-    matrix.late();
+    const quiet = await trySoFar(matrix, owner.name);
     const cells = cellsOf(free, commands, full);
     const holds = await tryAll(`${owner.name}: a text stays a text`, matrix, cells);
     const noTool = await tryTools(matrix, free, offer);
@@ -80,7 +80,7 @@ export async function runAgent(owner: Owner, program: string, version: string, f
       await checkGateway(free);
       await checkHalves(free, full ? 3 : 1);
     }
-    matrix.late();
+    const stays = await trySoFar(matrix, owner.name);
     const after = tracesOf(owner, free.place, free.before, marker);
     await free.stop();
     const late = await tryLate(matrix, free);
@@ -96,7 +96,7 @@ export async function runAgent(owner: Owner, program: string, version: string, f
       columns: {
         "plain answer": plain,
         "its own tools do nothing": tame && noTool,
-        "a text stays a text": holds && late && kept && untouched,
+        "a text stays a text": quiet && stays && holds && late && kept && untouched,
         "30 rounds of a tool loop are one prompt, in three APIs": looped,
       },
       clear,
@@ -116,7 +116,7 @@ async function runDefaults(
     const plain = await answersPlainly(bench);
     const taken = await takesTools(bench);
     const matrix = new Matrix(bench);
-    matrix.late();
+    const quiet = await trySoFar(matrix, `${owner.name}, with its default settings`);
     const calls = commandAttacks(owner, [], bench.place);
     const cells = fewCells(calls, pathAttacks(bench.place));
     const holds = await tryAll(`${owner.name}, with its default settings: a text stays a text`, matrix, cells);
@@ -127,7 +127,7 @@ async function runDefaults(
     const kept = await check(`${owner.name}, with its default settings: its owner's files are as before`, async () => {
       assert.deepEqual(changed, []);
     });
-    return { untouched: plain && taken && holds && late && kept, clear: { after: after.clear, ended } };
+    return { untouched: plain && taken && quiet && holds && late && kept, clear: { after: after.clear, ended } };
   } finally {
     await bench.close();
   }
@@ -167,6 +167,16 @@ function assertNone(found: ReadonlyMap<string, readonly string[]>): void {
     ([fault, cells]) => `\n        ${fault} (${cells.length}): ${cells.slice(0, 6).join("; ")}`,
   );
   assert.equal(lines.join(""), "");
+}
+
+/** What came beside the texts: from the start of the agent on, in plain questions and in loops. */
+async function trySoFar(matrix: Matrix, agent: string): Promise<boolean> {
+  return check(`${agent}: nothing of its owner ran or was read, since its start or the last text`, async () => {
+    assert.deepEqual(
+      matrix.late().filter((fault) => !fault.startsWith("a request of the model")),
+      [],
+    );
+  });
 }
 
 async function tryLate(matrix: Matrix, { owner }: Bench): Promise<boolean> {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { AgentPlan } from "../../src/backends/acp/scripted-plan.fake.ts";
 import { processRuns } from "../../src/base/node/process-exists.ts";
+import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { collect, gateway, openai } from "../support/world.ts";
 import { ask, machine } from "./acp-machine.ts";
@@ -107,9 +108,12 @@ describe("an agent that its owner lets act", () => {
       agentVersion: "100.0.0",
       modes: ["ask", "chat", "read-only"],
     };
-    const { question, journal } = await configured(plan, "", "codex-acp");
+    const { home, question, journal } = await configured(plan, "", "codex-acp");
     expect((await question()).choices[0]?.message.content).toBe("Hello there, friend.");
     expect(journal()).toContainEqual(expect.objectContaining({ what: "mode", value: "read-only" }));
+    const says = "@agentclientprotocol/codex-acp 100.0.0, newer than tried (2.6.0)";
+    for (const command of ["status", "doctor"])
+      expect((await millrace([command], { home })).stdout.replaceAll(/\s+/g, " ")).toContain(says);
   });
 
   it("that writes in a restrictive mode all the same is reported as what it did", async () => {

@@ -9,7 +9,7 @@ export const opencode: Owner = {
   tool: "bash",
   input: (command) => ({ command, description: "a command" }),
   set: () => ({ OPENCODE_DISABLE_MODELS_FETCH: "1" }),
-  settings: ({ home, model, server }, free) => ({
+  settings: ({ home, model, server, canary }, free) => ({
     ".config/opencode/opencode.json": JSON.stringify({
       $schema: "https://opencode.ai/config.json", // else it writes it there
       autoupdate: false,
@@ -18,11 +18,21 @@ export const opencode: Owner = {
       model: "mock/m1",
       small_model: "mock/m1",
       instructions: [`${home}/instructions.md`],
-      mcp: { owner: { type: "local", command: [server.command, ...server.args], enabled: true } },
+      mcp: Object.fromEntries(
+        ["owner", "millrace-x"].map((name) => [
+          name,
+          { type: "local", command: [server.command, ...server.args], enabled: true },
+        ]),
+      ),
       ...(free
         ? {
-            permission: { edit: "allow", bash: "allow", "owner_*": "allow" },
-            agent: { plan: { permission: { edit: "allow", bash: "allow" } } },
+            permission: { edit: "allow", bash: "allow", "owner_*": "allow", "millrace-x_*": "allow" },
+            agent: Object.fromEntries(
+              ["plan", "ask", "chat", "read-only", "readonly"].map((name) => [
+                name,
+                { mode: "primary", prompt: canary(`prompt of ${name}`), permission: { "*": "allow" } },
+              ]),
+            ),
           }
         : {}),
       provider: {
@@ -39,6 +49,8 @@ export const opencode: Owner = {
     ".config/opencode/command/deploy.md": markdownCommand(place, "deploy"),
     ".config/opencode/skill/shipit/SKILL.md": skill(place, "shipit"),
     ".claude/skills/shipclaude/SKILL.md": skill(place, "shipclaude"),
+    ".config/opencode/plugin/owner.js": `import { execSync } from "node:child_process";\nexport const Owner = async () => (execSync(${JSON.stringify(place.mark("plugin"))}), {});\n`,
+    ".config/opencode/tool/owner.js": `import { execSync } from "node:child_process";\nexecSync(${JSON.stringify(place.mark("tool-file"))});\nexport default { description: "Marks.", args: {}, execute: async () => "" };\n`,
     ".config/opencode/agent/helper.md": subagent(place),
     ".config/opencode/AGENTS.md": place.canary("AGENTS.md"),
     "instructions.md": place.canary("instructions of the settings"),
@@ -46,7 +58,5 @@ export const opencode: Owner = {
   }),
   calls: ["/deploy", "/shipit", "/shipclaude", "@helper"],
   signIn: [".local/share/opencode/auth.json"],
-  known: {
-    "instructions of the settings": "OpenCode joins the `instructions` of all its settings",
-  },
+  known: {},
 };
