@@ -123,14 +123,14 @@ const cline: Client = {
   ],
 };
 
-/** Any other client of OpenAI's or Anthropic's API: the values to type into its settings. */
+/** Any other client of an API that is served: the values to type into its settings. */
 const generic: Client = {
   name: "generic",
   title: "Any other client",
   programs: [],
   notes: ({ url, model, models, keyCommand, keyWords, shell }) => [
     `Base URL          ${url}/v1`,
-    `  for Anthropic's ${url}, and for Ollama's`,
+    `  for Anthropic's ${url}, and for Google's and Ollama's`,
     `API key           what this prints: ${keyCommand}`,
     "Models            of many; `millrace models` lists all:",
     ...shortList(models, model, 3).map(
@@ -140,6 +140,8 @@ const generic: Client = {
     `In code, with the key in ${keyVariable} (${setFromCommand(keyVariable, keyWords, shell)}):`,
     `  AI SDK          createOpenAICompatible({ name: "millrace", baseURL: "${url}/v1", apiKey: process.env.MILLRACE_API_KEY })`,
     `  LangChain       new ChatOpenAI({ model: "${model}", apiKey: process.env.MILLRACE_API_KEY, configuration: { baseURL: "${url}/v1" } })`,
+    `  Google Gen AI   new GoogleGenAI({ apiKey: process.env.MILLRACE_API_KEY, httpOptions: { baseUrl: "${url}" } })`,
+    `  @ai-sdk/google  createGoogleGenerativeAI({ apiKey: process.env.MILLRACE_API_KEY, baseURL: "${url}/v1beta" })`,
     `  Ollama          new Ollama({ host: "${url}", headers: { Authorization: \`Bearer \${process.env.MILLRACE_API_KEY}\` } })`,
     `  ollama (Python) Client(host="${url}", headers={"Authorization": f"Bearer {os.environ['MILLRACE_API_KEY']}"})`,
     `  ollama-ai-provider-v2  createOllama({ baseURL: "${url}/api", headers: { Authorization: \`Bearer \${process.env.MILLRACE_API_KEY}\` } })`,
