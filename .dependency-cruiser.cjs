@@ -105,11 +105,12 @@ const order = {
   "src/gateway": {
     dialects: [],
     metrics: [],
+    pdf: [],
     dashboard: ["dialects"],
-    http: ["dialects", "metrics", "dashboard"],
-    answers: ["dialects", "metrics", "http"],
+    http: ["dialects", "metrics", "pdf", "dashboard"],
+    answers: ["dialects", "metrics", "pdf", "http"],
     streams: ["dialects", "metrics", "http"],
-    routes: ["dialects", "dashboard", "http", "answers"],
+    routes: ["dialects", "pdf", "dashboard", "http", "answers"],
   },
   "src/gateway/dialects": {
     ".": [],
@@ -153,6 +154,7 @@ const bundled = [
   "pino",
   "prom-client",
   "smol-toml",
+  "unpdf",
   "ws",
   "yaml",
   "zod",

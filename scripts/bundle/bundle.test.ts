@@ -70,6 +70,7 @@ test("what is started by its file name is there", () => {
     "agent-host.js",
     "schema-worker.js",
     "report-worker.js",
+    "pdf-worker.js",
   ];
   expect(started.filter((name) => !existsSync(join(programs, name)))).toEqual([]);
 });

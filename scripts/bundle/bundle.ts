@@ -14,6 +14,7 @@ const programs = {
   "tool-relay": "src/backends/acp/relay/relay-program.ts",
   "schema-worker": "src/schema/schema-worker.ts",
   "report-worker": "src/usage/report-worker.ts",
+  "pdf-worker": "src/gateway/pdf/pdf-worker.ts",
   gateway: "src/index.ts",
   simulator: "simulator/index.ts",
   opencode: "src/opencode/plugin.ts",

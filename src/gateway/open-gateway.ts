@@ -19,6 +19,7 @@ import { guarded, isFor } from "./http/rpc-handler.ts";
 import { defaultTiming } from "./http/timing.ts";
 import { GatewayMetrics } from "./metrics/metrics.ts";
 import { openApp } from "./open-app.ts";
+import { openPdfReader } from "./pdf/pdf-reader.ts";
 
 /** A gateway: a handler of requests, and a way to put it on a port. */
 export interface OpenGateway {
@@ -58,6 +59,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
     limits: { maxBodyBytes, mostOpen: options.mostOpen ?? defaultLimits.mostOpen },
     waits: { ...defaultTiming, ...options.timing },
     metrics,
+    readPdf: openPdfReader(),
     refused: new RefusedBook(options.clock, metrics),
   };
   const handle = openApp(gateway, policy);

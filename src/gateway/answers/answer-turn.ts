@@ -12,11 +12,12 @@ import { promptBudget } from "../../turns/prompt/layout.ts";
 import type { TurnReader } from "../../turns/turns.ts";
 import { failedUnsent } from "../../turns/twins.ts";
 import { type Answer, AnswerFold } from "../dialects/answer.ts";
-import type { Dialect } from "../dialects/dialect.ts";
+import type { Dialect, ParsedTurn } from "../dialects/dialect.ts";
 import { failureOf, sizedError } from "../dialects/errors.ts";
 import { type Gateway, type GatewayContext, respond } from "../http/context.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { headerSafe, isResumable } from "../http/request-headers.ts";
+import { withPdfTexts } from "../pdf/pdf-parts.ts";
 import { afterKept } from "./after-kept.ts";
 import { emptyAnswer } from "./empty-answer.ts";
 import { type OpenTurn, startTurn } from "./start-turn.ts";
@@ -27,17 +28,24 @@ type FailedEvent = Extract<TurnEvent, { readonly type: "failed" }>;
 
 /** Starts or joins the turn of a body, and answers it. Throws what the dialect throws for a body that it cannot read. */
 export async function answerTurn(gateway: Gateway, c: GatewayContext, dialect: Dialect, body: unknown): Promise<Reply> {
-  const parsed = await parseNamed(gateway, c, () => dialect.parse(body));
+  const parsed = await parseNamed(gateway, c, body, (read) => dialect.parse(read));
   const empty = await emptyAnswer(gateway, c, dialect, parsed);
   if (empty !== undefined) return empty;
   const turn = await startTurn(gateway, c, { dialect, parsed, body });
   return answerOpenTurn(gateway, c, dialect, turn);
 }
 
-/** What a dialect reads in a body. Where the body names no model, the hint of the error names some that it could. */
-export async function parseNamed<T>({ models, waits, clock }: Gateway, c: GatewayContext, parse: () => T): Promise<T> {
+/** What a dialect reads in a body, with texts for its PDFs. Where the body names no model, the hint of the error names some that it could. */
+export async function parseNamed<T extends ParsedTurn>(
+  { models, waits, clock, readPdf }: Gateway,
+  c: GatewayContext,
+  body: unknown,
+  parse: (body: unknown) => T,
+): Promise<T> {
+  const read = await withPdfTexts(body, readPdf);
   try {
-    return parse();
+    const parsed = parse(read.body);
+    return { ...parsed, leftOut: [...(parsed.leftOut ?? []), ...read.leftOut] };
   } catch (error) {
     if (!isMillraceError(error) || error.code !== "invalid_request" || error.param !== "model") throw error;
     const list = models.list({ refresh: false }, c.signal).catch(() => []); // without an IDE the error stays as it is

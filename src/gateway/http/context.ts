@@ -8,6 +8,7 @@ import type { Dialect } from "../dialects/dialect.ts";
 import { encodeAnthropicError, encodeGeminiError, encodeOpenAiError } from "../dialects/errors.ts";
 import { encodeOllamaError } from "../dialects/ollama/encode.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
+import type { PdfReader } from "../pdf/pdf-reader.ts";
 import type { Bodies } from "./body.ts";
 import type { Caller } from "./guard.ts";
 import type { GatewayOptions } from "./options.ts";
@@ -81,6 +82,7 @@ export interface Gateway extends GatewayOptions {
   readonly bodies: Bodies;
   readonly waits: Timing;
   readonly metrics: GatewayMetrics;
+  readonly readPdf: PdfReader;
   readonly refused: RefusedBook;
   readonly events: GatewayEvents;
   readonly sessions: DashboardSessions;

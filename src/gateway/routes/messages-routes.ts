@@ -5,6 +5,7 @@ import { anthropicMessages } from "../dialects/anthropic-messages/encode.ts";
 import { answerQuotaProbe, messagesBody } from "../dialects/anthropic-messages/request.ts";
 import { jsonResponse } from "../http/reply.ts";
 import { startsTurn } from "../http/route-headers.ts";
+import { withPdfTexts } from "../pdf/pdf-parts.ts";
 import { messageSchema } from "./answer-schemas.ts";
 import { defineRoute } from "./route.ts";
 
@@ -27,7 +28,8 @@ export const messagesRoutes = [
     body: messagesBody,
     answer: z.object({ input_tokens: z.int() }),
     async handle(gateway, c, { json }) {
-      const { request } = anthropicMessages.parse(json);
+      const { body } = await withPdfTexts(json, gateway.readPdf);
+      const { request } = anthropicMessages.parse(body);
       return jsonResponse({ input_tokens: await countTokens(gateway, request, c.signal) });
     },
   }),

@@ -18,6 +18,7 @@ import { jsonResponse, type Reply, sseHeaders, writeSse } from "../http/reply.ts
 import { graceMsOf } from "../http/request-headers.ts";
 import { emptyResponse } from "../http/responses-conversation.ts";
 import { keptHeaders, resumesTurn, startsTurn, tellsOfTurn } from "../http/route-headers.ts";
+import { withPdfTexts } from "../pdf/pdf-parts.ts";
 import { compactionSchema, inputItemsSchema, responseSchema } from "./answer-schemas.ts";
 import { defineRoute, limitIn, type RouteInput } from "./route.ts";
 import { answerNow, storedResponse, withStoredParts } from "./stored-responses.ts";
@@ -47,7 +48,8 @@ export const responsesRoutes = [
     body: responsesBody.partial({ model: true }),
     answer: z.object({ object: z.literal("response.input_tokens"), input_tokens: z.int() }),
     async handle(gateway, c, { json }) {
-      const { previous, body } = await withStoredParts(gateway, c, json);
+      const { previous, body: sent } = await withStoredParts(gateway, c, json);
+      const { body } = await withPdfTexts(sent, gateway.readPdf);
       const { request } = parseResponsesRequest({ model: "unnamed", ...(isObject(body) ? body : {}) }, previous);
       const tokens = await countTokens(gateway, request, c.signal);
       return jsonResponse({ object: "response.input_tokens", input_tokens: tokens });
@@ -104,7 +106,7 @@ async function createResponse(gateway: Gateway, c: GatewayContext, json: unknown
     return { status: 200, headers: { ...sseHeaders, ...headers }, body: `${events.join("")}data: [DONE]\n\n` };
   }
   const { previous, body } = await withStoredParts(gateway, c, json);
-  const parsed = await parseNamed(gateway, c, () => parseResponsesRequest(body, previous));
+  const parsed = await parseNamed(gateway, c, body, (read) => parseResponsesRequest(read, previous));
   const empty = await emptyAnswer(gateway, c, openAiResponses, { ...parsed, wire: { ...parsed.wire, store: false } });
   if (empty !== undefined) return empty;
   const detached = parsed.wire.background;
