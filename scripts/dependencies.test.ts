@@ -56,7 +56,7 @@ test("the bill of materials has the libraries of the notices, and no tool", () =
   const components = [component("zod", "4.6.7"), component("vitest", "1.0.0"), component("@a/b", "1.0.0-rc.1")];
   const whole = {
     bomFormat: "CycloneDX",
-    metadata: { component: component("millrace", "1.0.0") },
+    metadata: { component: { ...component("millrace", "1.0.0"), name: "a-folder" } },
     components,
     dependencies: [{ ref: "millrace@1.0.0", dependsOn: ["vitest@1.0.0", "zod@4.6.7"] }, { ref: "vitest@1.0.0" }],
   };
@@ -65,6 +65,7 @@ test("the bill of materials has the libraries of the notices, and no tool", () =
     ["zod", []],
     ["@a/b", []],
   ]);
+  expect(sbom.metadata.component.name).toBe("millrace"); // not the folder's name
   expect(sbom.dependencies).toEqual([{ ref: "millrace@1.0.0", dependsOn: ["zod@4.6.7"] }]);
   expect(() => sbomOf(whole, [...titles, "left-pad 1.0.0"])).toThrow("npm does not know left-pad 1.0.0");
 });

@@ -34,7 +34,7 @@ export function sbomOf(whole: unknown, titles: readonly string[]): z.infer<typeo
   const self = metadata.component["bom-ref"];
   return {
     ...rest,
-    metadata,
+    metadata: { ...metadata, component: { ...metadata.component, name: self.replace(/@[^@]*$/, "") } }, // npm says the folder's name
     components: kept.map(({ properties = [], ...each }) => ({
       ...each,
       properties: properties.filter(({ name }) => name !== "cdx:npm:package:development"),

@@ -8,6 +8,12 @@ if (major < 22 || (major === 22 && minor < 13)) {
   );
   process.exit(69);
 }
+if (import.meta.url.includes(".zip/")) {
+  process.stderr.write(
+    "Millrace cannot start its helpers from inside a zip file, where Yarn keeps it. Type: yarn unplug millrace\n",
+  );
+  process.exit(69);
+}
 (await import("../base/node/user.ts")).settleHome(process.env);
 // In Bun every HTTP request of the process may go to a proxy, also those to the language server.
 if (process.versions["bun"] !== undefined) (await import("../base/node/loopback.ts")).exemptLoopback();

@@ -65,7 +65,7 @@ export const outlines = {
   config: outline("config", "Set up", "Show, set and check the settings of the configuration file"),
   completion: outline("completion", "Set up", "Print the script that completes commands in a shell", [
     "[shell]",
-    "bash, zsh or fish",
+    "bash, zsh, fish or powershell",
   ]),
   keys: outline("keys", "Set up", "Show or replace your key; make keys for other programs"),
   uninstall: outline("uninstall", "Set up", "Remove everything that Millrace made on this machine"),

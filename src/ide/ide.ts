@@ -20,6 +20,8 @@ export interface Ide {
   readonly answeredInMs?: number;
   /** A stand-in of `millrace simulate`, and no product of the vendor. */
   readonly standIn?: true;
+  /** The server of a remote window (ssh, a container, WSL): its editor and the account are on another side. */
+  readonly isRemote?: true;
   /** `~/.codeium/windsurf` of the home it runs in: its conversations are below; undefined where that is not known. */
   readonly codeiumFolder?: string;
   /** Host name of the vendor's server that it was started for; undefined where its command line does not say. */

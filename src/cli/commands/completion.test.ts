@@ -3,6 +3,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { powershellErrors } from "../../../test/support/powershell.ts";
 import { main } from "../main.ts";
 import { outlines } from "../outlines.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
@@ -108,8 +109,21 @@ describe.each([
   });
 });
 
+test("PowerShell's script is one by its grammar, and no table has a key twice", async () => {
+  const text = await script("powershell");
+  expect(await powershellErrors(text)).toEqual([]);
+  for (const table of text.split("= @{").slice(1)) {
+    const keys = [...(table.split("\n  }")[0] ?? "").matchAll(/^ {4}('[^\n]*?') = /gm)].map(([, key = ""]) =>
+      key.toLowerCase(),
+    );
+    expect(keys.length).toBeGreaterThan(1);
+    expect(new Set(keys).size).toBe(keys.length); // PowerShell knows no case, and refuses such a table
+  }
+  expect(text).toContain("'serve --store' = @(");
+});
+
 test("every shell's script knows every command and option", async () => {
-  for (const shell of ["bash", "zsh", "fish"]) {
+  for (const shell of ["bash", "zsh", "fish", "powershell"]) {
     const text = await script(shell);
     for (const name of Object.keys(outlines)) expect(text).toContain(name);
     expect(text).toContain(shell === "fish" ? "-l log-level" : "--log-level");
@@ -119,5 +133,5 @@ test("every shell's script knows every command and option", async () => {
   expect(io.written.stdout()).toMatch(/^codex$/m);
   expect(await main(["completion", "--list", "turns"], io)).toBe(0); // no gateway runs: nothing to complete
   expect(await main(["completion", "tcsh"], io)).toBe(64);
-  expect(io.written.stderr()).toContain("One of: bash, zsh, fish.");
+  expect(io.written.stderr()).toContain("One of: bash, zsh, fish, powershell.");
 });

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { endHosts } from "../../backends/acp/host/hosts.ts";
+import { removeLinks } from "../../backends/acp/wire/socket-address.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { remove } from "../../base/node/move-file.ts";
@@ -102,6 +103,7 @@ async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
       plan: `Delete Millrace's files in ${folder}: key, settings, answers, use`,
       async take() {
         await endHosts(hostsFolder(folder));
+        removeLinks(hostsFolder(folder));
         return filesLeft(context);
       },
     },

@@ -9,7 +9,7 @@ import { byServer, isFound, nearestMiss } from "../../ide/process/near-miss.ts";
 import { upstreamReason } from "../../language-server/errors/errors.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
-import { nameOfRunning, signedOutHere } from "../serve/servers.ts";
+import { nameOfRunning, signedOutHere, spellSignedOut } from "../serve/servers.ts";
 import { type Finding, finding } from "../terminal/finding.ts";
 
 /** One IDE as the report shows it. */
@@ -147,8 +147,10 @@ function findingsOf(ides: readonly IdeReport[], result: DiscoveryResult): readon
   }
   const signedOut = ides.find(({ variant }) => variant !== "antigravity");
   if (signedOut !== undefined) {
-    const what = `${signedOut.product} runs, but no account is signed in there`;
-    return [finding("account", "error", what, "Sign in inside the IDE.")];
+    const { what, todo } = spellSignedOut(
+      result.ides.find(({ pid }) => pid === (signedOut.pid ?? undefined)) ?? signedOut,
+    );
+    return [finding("account", "error", what, todo)];
   }
   const miss = nearestMiss(trace);
   if (miss !== undefined) {

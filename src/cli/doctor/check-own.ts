@@ -192,7 +192,8 @@ export async function checkKey(settings: Settings, platform: NodeJS.Platform) {
     return { ...found, findings: [finding("key", "error", error.message, error.hint)] };
   }
   const folderMode = platform === "win32" ? undefined : await modeOf(settings.folder);
-  const good = finding("key", "ok", `The key is in ${file}, readable by this user alone`);
+  const readers = platform === "win32" ? "who else may read it was not checked" : "readable by this user alone";
+  const good = finding("key", "ok", `The key is in ${file}, ${readers}`);
   if (folderMode === undefined || (folderMode & 0o022) === 0) return { ...found, findings: [good] };
   const open = `Others may write to ${settings.folder} (mode ${folderMode.toString(8)})`;
   return { ...found, findings: [good, finding("key", "warning", open, keepToYourself(settings.folder, "700"))] };

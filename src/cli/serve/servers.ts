@@ -22,11 +22,20 @@ export function choosePrompted(result: DiscoveryResult): Ide {
   if (ide !== undefined) return ide;
   const [first] = promptable(result);
   if (first !== undefined) {
-    throw new MillraceError("not_signed_in", `${first.product} is running, but no account is signed in there.`, {
-      details: lookedAt(result),
-    });
+    const { what, todo } = spellSignedOut(first);
+    throw new MillraceError("not_signed_in", `${what}.`, { hint: todo, details: lookedAt(result) });
   }
   throw withoutServer(result);
+}
+
+/** Why an IDE that runs without an account cannot be used, and the next step. The account of a remote window is where the window is. */
+export function spellSignedOut({ product, isRemote }: Pick<Ide, "product" | "isRemote">) {
+  if (isRemote !== true)
+    return { what: `${product} runs, but no account is signed in there`, todo: "Sign in inside the IDE." };
+  return {
+    what: `${product} runs here for a remote window, and its account is on the side where you see that window`,
+    todo: "Install the Devin CLI on this side and run `devin auth login`, or run Millrace on the other side. Or name the server and a file with its token and the key: `--endpoint`, `--token-file` (docs/help.md, Remote windows).",
+  };
 }
 
 /** The IDE that prompts go to by this discovery; undefined where none is signed in. */

@@ -104,7 +104,7 @@ describe.runIf(onLinux)("an IDE that came as", () => {
       environment: { HOME: world.home, WINDSURF_CSRF_TOKEN: token },
     });
     const { ides, trace } = await world.look();
-    expect(ides[0]).toMatchObject({ variant: "windsurf", signedIn: false });
+    expect(ides[0]).toMatchObject({ variant: "windsurf", signedIn: false, isRemote: true });
     expect(trace.some(({ why }) => why.includes("no file of this IDE holds one"))).toBe(true);
   });
 

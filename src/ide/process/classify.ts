@@ -99,6 +99,11 @@ export function isNextFolder(path: string): boolean {
   return nextFolder.test(`${path.replaceAll("\\", "/")}/`);
 }
 
+/** Whether a server's program lies in the folder that a remote window installs on the other side. */
+export function isRemoteFolder(path: string): boolean {
+  return /\/\.(?:windsurf|devin)(?:-next)?-server\//i.test(path.replaceAll("\\", "/"));
+}
+
 /** Whether a path lies in a folder of the new name. */
 export function isDevinFolder(path: string): boolean {
   return /\/devin(?:-desktop|[ -]+next| \d)?[^/]*(?:\.app\/|\/resources\/)/i.test(`${path.replaceAll("\\", "/")}/`);

@@ -13,7 +13,7 @@ import type { Trace } from "../discover/trace.ts";
 import type { Host, ServerEnvironment } from "../host/host.ts";
 import type { Ide } from "../ide.ts";
 import { buildOfServer } from "./build.ts";
-import { isDevinFolder } from "./classify.ts";
+import { isDevinFolder, isRemoteFolder } from "./classify.ts";
 import { type Flags, lastFlag } from "./command-line.ts";
 import { csrfTokens, type FoundToken, tokenSources } from "./csrf-token.ts";
 import { listPorts } from "./ports.ts";
@@ -119,6 +119,7 @@ export async function examineServer(
     signedIn: account.signedIn,
     answeredInMs: answer.tookMs,
     ...(standIn ? { standIn: true } : {}),
+    ...(isRemoteFolder(row.command.program) ? { isRemote: true } : {}),
     ...(apiServer === undefined ? {} : { apiServer }),
     ...(account.file === undefined ? {} : { stateFile: account.file }),
     ...codeiumFolder(host, variables, flags),

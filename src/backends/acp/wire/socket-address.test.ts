@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { expect, onTestFinished, test } from "vitest";
-import { shortPath, socketAddress } from "./socket-address.ts";
+import { removeLinks, shortPath, socketAddress } from "./socket-address.ts";
 
 test("a short path is its own address", () => {
   expect(socketAddress("/home/me/agents/a.agent")).toBe("/home/me/agents/a.agent");
@@ -33,8 +33,10 @@ test.skipIf(process.platform === "win32")(
     onTestFinished(() => [folder, link].forEach((path) => rmSync(path, { recursive: true, force: true })));
     mkdirSync(dirname(file));
     expect([socketAddress(file), readlinkSync(link)]).toEqual([join(link, "a.agent"), dirname(file)]);
-    rmSync(link);
+    removeLinks(dirname(file));
+    expect(existsSync(link)).toBe(false);
     symlinkSync(folder, link);
+    removeLinks(dirname(file)); // not ours
     expect(() => socketAddress(file)).toThrow("not this program's");
     expect(readlinkSync(link)).toBe(folder);
   },

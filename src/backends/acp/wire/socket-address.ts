@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { accessSync, constants, lstatSync, readlinkSync, symlinkSync } from "node:fs";
+import { accessSync, constants, lstatSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import process from "node:process";
@@ -25,10 +25,25 @@ export function shortPath(
 ): { readonly address: string | undefined; readonly link: string | undefined } {
   const isShort = (path: string) => Buffer.byteLength(path) <= longestPath;
   if (isShort(file)) return { address: file, link: undefined };
-  const name = createHash("sha256").update(dirname(file)).digest("hex").slice(0, 16);
-  const links = [temporary, "/tmp"].map((folder) => join(folder, `millrace-${name}`));
-  const link = links.find((each) => isShort(join(each, basename(file))) && mayWriteIn(dirname(each)));
+  const link = linksTo(dirname(file), temporary).find(
+    (each) => isShort(join(each, basename(file))) && mayWriteIn(dirname(each)),
+  );
   return { address: link && join(link, basename(file)), link };
+}
+
+function linksTo(folder: string, temporary: string): readonly string[] {
+  const name = createHash("sha256").update(folder).digest("hex").slice(0, 16);
+  return [temporary, "/tmp"].map((each) => join(each, `millrace-${name}`));
+}
+
+/** Removes the links to this folder that `socketAddress` made. */
+export function removeLinks(folder: string, temporary = tmpdir()): void {
+  for (const link of linksTo(folder, temporary)) if (isOwnLink(link, folder)) rmSync(link);
+}
+
+function isOwnLink(link: string, folder: string): boolean {
+  const stats = lstatSync(link, { throwIfNoEntry: false });
+  return stats?.isSymbolicLink() === true && stats.uid === process.getuid?.() && readlinkSync(link) === folder;
 }
 
 function mayWriteIn(folder: string): boolean {
@@ -47,7 +62,5 @@ function makeLink(link: string, folder: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
-  const stats = lstatSync(link);
-  if (!stats.isSymbolicLink() || stats.uid !== process.getuid?.() || readlinkSync(link) !== folder)
-    throw new Error(`${link} is not this program's`);
+  if (!isOwnLink(link, folder)) throw new Error(`${link} is not this program's`);
 }

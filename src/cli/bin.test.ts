@@ -1,0 +1,21 @@
+import { spawnSync } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+
+test("started from inside a zip file, as Yarn's PnP does, it says what to type", () => {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-zip-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const inside = join(folder, "millrace.zip");
+  mkdirSync(inside);
+  writeFileSync(join(inside, "package.json"), '{"type":"module"}');
+  copyFileSync(join(import.meta.dirname, "bin.ts"), join(inside, "bin.ts"));
+  const args = ["--experimental-strip-types", "--no-warnings", join(inside, "bin.ts"), "demo"];
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  expect({ status, stderr }).toEqual({
+    status: 69,
+    stderr:
+      "Millrace cannot start its helpers from inside a zip file, where Yarn keeps it. Type: yarn unplug millrace\n",
+  });
+});
