@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { accessSync, constants, lstatSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
+import { accessSync, constants, lstatSync, readlinkSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import process from "node:process";
+import { removeSync } from "../../../base/node/move-file.ts";
 
 /** The longest path of a socket that every system takes: it is cut off or refused from 104 bytes on macOS, and from 108 on Linux. */
 const longestPath = 103;
@@ -38,7 +39,7 @@ function linksTo(folder: string, temporary: string): readonly string[] {
 
 /** Removes the links to this folder that `socketAddress` made. */
 export function removeLinks(folder: string, temporary = tmpdir()): void {
-  for (const link of linksTo(folder, temporary)) if (isOwnLink(link, folder)) rmSync(link);
+  for (const link of linksTo(folder, temporary)) if (isOwnLink(link, folder)) removeSync(link);
 }
 
 function isOwnLink(link: string, folder: string): boolean {
