@@ -46,6 +46,8 @@ export type CommandGroup = "Serve" | "Use" | "Look" | "Set up";
 
 interface CommandDefinition<O extends Options> {
   readonly name: string;
+  /** Another name of the same command. */
+  readonly alias?: string;
   readonly summary: string;
   readonly description?: string;
   /** A subcommand has that of its command. */

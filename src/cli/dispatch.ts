@@ -163,10 +163,12 @@ function build(command: Command, port: ParserPort, path = command.name, group = 
     .description(command.description ?? `${command.summary}.`)
     .helpGroup(`${group}:`)
     .helpOption("-h, --help", "print this help")
+    .enablePositionalOptions() // an option after a subcommand is the subcommand's
     .exitOverride()
     .configureOutput(outputTo(port, `\`millrace ${path} --help\` lists its options.`))
     .configureHelp(helpIn(widthOf(port)))
     .showSuggestionAfterError(true);
+  if (command.alias !== undefined) program.alias(command.alias);
   if (command.passThrough === true) program.passThroughOptions(true);
   const names: (string | undefined)[] = [];
   for (const spec of command.arguments ?? []) {
@@ -293,7 +295,9 @@ function readOptions(
     const fromEnv = spec.env === undefined ? undefined : env[spec.env];
     if (source === "cli") typed.add(name);
     if (source === "cli" || (fromEnv !== undefined && fromEnv !== "") || name in configured) given.add(name);
-    if (source === "cli") values[name] = isNegative ? !program.getOptionValue(key) : program.getOptionValue(key);
+    const value: unknown = program.getOptionValue(key);
+    const isBare = value === true && spec.value !== undefined; // `--door` alone
+    if (source === "cli") values[name] = isBare ? spec.parse("0") : isNegative ? value !== true : value;
     else if (fromEnv !== undefined && fromEnv !== "")
       values[name] = naming(spec.env ?? name, () => spec.parse(fromEnv));
     else values[name] = name in configured ? configured[name] : spec.initial;

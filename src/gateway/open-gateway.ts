@@ -6,16 +6,17 @@ import { gatewayProof } from "../base/node/gateway-proof.ts";
 import { loopbackHosts } from "../base/node/loopback.ts";
 import { Slices } from "../base/node/slices.ts";
 import { Secret } from "../base/secret.ts";
+import type { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import { openSessions } from "./dashboard/dashboard-sessions.ts";
 import { Bodies } from "./http/body.ts";
 import type { Gateway } from "./http/context.ts";
-import { authenticate, callerDigest, openGuard, ownersKey } from "./http/guard.ts";
+import { authenticate, callerDigest, type FoundKey, type GuardPolicy, openGuard, ownersKey } from "./http/guard.ts";
 import { inMemory } from "./http/in-memory.ts";
 import { type Listener, type ListenOptions, listen } from "./http/listen.ts";
 import { defaultLimits, type GatewayOptions } from "./http/options.ts";
 import { RefusedBook } from "./http/refused.ts";
 import { openResponsesSocket } from "./http/responses-socket.ts";
-import { guarded, isFor } from "./http/rpc-handler.ts";
+import { guarded, isFor, type RpcHandler } from "./http/rpc-handler.ts";
 import { defaultTiming } from "./http/timing.ts";
 import { GatewayMetrics } from "./metrics/metrics.ts";
 import { openApp } from "./open-app.ts";
@@ -27,6 +28,12 @@ export interface OpenGateway {
   readonly handle: (incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Throws `invalid_request` when the port is taken (`isPortTaken`) or the host is beyond loopback. */
   listen(options: ListenOptions): Promise<Listener>;
+  /** A listener that needs no key, because all its requests have this one. Throws as `listen` does. */
+  openDoor(door: {
+    readonly port: number;
+    readonly key: () => FoundKey | undefined;
+    readonly admits: NonNullable<ListenOptions["admits"]>;
+  }): Promise<Listener>;
 }
 
 const longestChallenge = 200;
@@ -37,7 +44,6 @@ export function openGateway(options: GatewayOptions): OpenGateway {
   const { keys, ownerKey, issued, instance } = options;
   const policy = openGuard({ keys, origins, ownerKey, issued }, options.allowedHosts);
   const stopping = new AbortController();
-  let openAnswers = () => 0;
   let port: number | undefined;
   const maxBodyBytes = options.maxBodyBytes ?? defaultLimits.maxBodyBytes;
   const metrics = options.metrics ?? new GatewayMetrics(options.version);
@@ -45,7 +51,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
     ...options,
     bodies: new Bodies(maxBodyBytes),
     stopping: stopping.signal,
-    answering: () => openAnswers(),
+    answering: () => [...listeners].reduce((sum, each) => sum + each.openAnswers(), 0),
     prove(challenge) {
       const key = ownersKey(policy);
       if (port === undefined || key === undefined || challenge.length > longestChallenge) return undefined;
@@ -63,51 +69,59 @@ export function openGateway(options: GatewayOptions): OpenGateway {
     refused: new RefusedBook(options.clock, metrics),
   };
   const handle = openApp(gateway, policy);
+  const listeners = new Set<Listener>();
+  const open = async (at: Place, listenOptions: ListenOptions) => {
+    const { app, policy, rpc, stop = () => {} } = at;
+    const arriving = new Slices();
+    const sockets = openResponsesSocket({
+      app: inMemory(app),
+      bodies: gateway.bodies,
+      callerOf: (headers) => authenticate(policy, headers),
+      limits: listenOptions.limits,
+    });
+    const handleRpc = rpc === undefined ? undefined : guarded(policy, rpc, gateway);
+    const http1 = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+      if (handleRpc !== undefined && rpc !== undefined && isFor(rpc, incoming)) {
+        handleRpc(incoming, outgoing);
+        return;
+      }
+      const serve = () => {
+        if (outgoing.destroyed) return; // its client left before it was looked at
+        app(incoming, outgoing).catch((error: unknown) => {
+          const text = error instanceof Error ? error.stack : String(error);
+          gateway.log.write("error", "response broke", { error: text });
+          outgoing.destroy();
+        });
+      };
+      if (incoming.url === "/health") serve();
+      else arriving.run(serve); // two hundred requests in one moment are not one turn of the event loop
+    };
+    const http2 = (incoming: Http2ServerRequest, outgoing: Http2ServerResponse) => {
+      if (handleRpc !== undefined && rpc !== undefined && isFor(rpc, incoming)) return handleRpc(incoming, outgoing);
+      const response = Object.defineProperty(outgoing, "destroyed", { get: () => outgoing.stream.destroyed });
+      http1(incoming as unknown as IncomingMessage, response as unknown as ServerResponse); // all that a handler asks of them
+    };
+    const listening = await listen(listenOptions, {
+      http1,
+      http2,
+      upgrade: (incoming, socket, head) => sockets.upgrade(incoming, socket, head),
+      async goodbye() {
+        stop();
+        sockets.close();
+        await rpc?.close?.();
+      },
+    });
+    listeners.add(listening);
+    return listening;
+  };
   return {
     handle,
     async listen(listenOptions) {
-      const arriving = new Slices();
-      const sockets = openResponsesSocket({
-        app: inMemory(handle),
-        bodies: gateway.bodies,
-        callerOf: (headers) => authenticate(policy, headers),
-        limits: listenOptions.limits,
-      });
-      const rpc = options.rpc?.(gateway);
-      const handleRpc = rpc === undefined ? undefined : guarded(policy, rpc, gateway);
-      const http1 = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-        if (handleRpc !== undefined && rpc !== undefined && isFor(rpc, incoming)) {
-          handleRpc(incoming, outgoing);
-          return;
-        }
-        const serve = () => {
-          if (outgoing.destroyed) return; // its client left before it was looked at
-          handle(incoming, outgoing).catch((error: unknown) => {
-            const text = error instanceof Error ? error.stack : String(error);
-            gateway.log.write("error", "response broke", { error: text });
-            outgoing.destroy();
-          });
-        };
-        if (incoming.url === "/health") serve();
-        else arriving.run(serve); // two hundred requests in one moment are not one turn of the event loop
+      const stop = () => {
+        stopping.abort();
+        gateway.metrics.loopLag.unwatch();
       };
-      const http2 = (incoming: Http2ServerRequest, outgoing: Http2ServerResponse) => {
-        if (handleRpc !== undefined && rpc !== undefined && isFor(rpc, incoming)) return handleRpc(incoming, outgoing);
-        const response = Object.defineProperty(outgoing, "destroyed", { get: () => outgoing.stream.destroyed });
-        http1(incoming as unknown as IncomingMessage, response as unknown as ServerResponse); // all that a handler asks of them
-      };
-      const listening = await listen(listenOptions, {
-        http1,
-        http2,
-        upgrade: (incoming, socket, head) => sockets.upgrade(incoming, socket, head),
-        async goodbye() {
-          stopping.abort();
-          gateway.metrics.loopLag.unwatch();
-          sockets.close();
-          await rpc?.close?.();
-        },
-      });
-      openAnswers = () => listening.openAnswers();
+      const listening = await open({ app: handle, policy, rpc: options.rpc?.(gateway), stop }, listenOptions);
       port = listening.port;
       gateway.metrics.loopLag.watch();
       void bestEffort(gateway.healthDetails?.() ?? Promise.resolve()); // `/health` never waits, so the first one finds it known
@@ -115,5 +129,32 @@ export function openGateway(options: GatewayOptions): OpenGateway {
       for (const host of loopbackHosts) origins.add(`http://${host}:${listening.port}`);
       return listening;
     },
+    openDoor({ port, key, admits }) {
+      const hosts = new Set(loopbackHosts.map((host) => `${host}:${port}`));
+      const at = { keys: [], hosts, origins: new Set(options.allowedOrigins), door: { key } };
+      const app = openApp({ ...gateway, dashboard: doorPage }, at);
+      return open({ app, policy: at }, { host: "127.0.0.1", port, admits });
+    },
   };
 }
+
+/** An app behind its guard, and what else its listener serves and stops. */
+interface Place {
+  readonly app: OpenGateway["handle"];
+  readonly policy: GuardPolicy;
+  readonly rpc?: RpcHandler | undefined;
+  readonly stop?: () => void;
+}
+
+/** What a program that looks for Ollama finds in place of the dashboard, which a door does not serve. */
+const doorPage: DashboardFiles = new Map([
+  [
+    "/",
+    {
+      type: "text/plain; charset=utf-8",
+      body: new TextEncoder().encode("Ollama is running"),
+      inline: { script: [], style: [] },
+      isNamedByContent: false,
+    },
+  ],
+]);

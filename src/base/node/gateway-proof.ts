@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { Secret } from "../secret.ts";
 import { loopbackFetch } from "./loopback.ts";
+import { portInTable, tcpRows } from "./socket-owner.ts";
 
 /** The header of `GET /health` that carries a random challenge, and the header of its answer that carries the proof. */
 export const challengeHeader = "x-millrace-challenge";
@@ -71,16 +71,6 @@ function isNotHttp(error: unknown): boolean {
 async function belongsToOthers(port: number): Promise<boolean> {
   const self = process.getuid?.();
   if (process.platform !== "linux" || self === undefined) return false;
-  const tables = ["/proc/net/tcp", "/proc/net/tcp6"].map((table) => readFile(table, "latin1").catch(() => ""));
-  const owners = (await Promise.all(tables)).flatMap((table) => listenerOwners(table, port));
-  return owners.length > 0 && !owners.includes(self);
-}
-
-/** The user ids of the sockets that listen on the port. Source: proc_net_tcp.rst of the Linux kernel; state 0A is LISTEN. */
-function listenerOwners(table: string, port: number): readonly number[] {
-  const wanted = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
-  return table.split("\n").flatMap((line) => {
-    const columns = line.trim().split(/\s+/);
-    return columns[1]?.endsWith(wanted) === true && columns[3] === "0A" ? [Number(columns[7])] : [];
-  });
+  const listeners = (await tcpRows()).filter(({ local, state }) => state === "0A" && local.endsWith(portInTable(port))); // LISTEN
+  return listeners.length > 0 && !listeners.some(({ uid }) => uid === self);
 }

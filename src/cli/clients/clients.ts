@@ -146,7 +146,7 @@ const generic: Client = {
     `  ollama (Python) Client(host="${url}", headers={"Authorization": f"Bearer {os.environ['MILLRACE_API_KEY']}"})`,
     `  ollama-ai-provider-v2  createOllama({ baseURL: "${url}/api", headers: { Authorization: \`Bearer \${process.env.MILLRACE_API_KEY}\` } })`,
     `  ai-sdk-ollama   createOllama({ baseURL: "${url}", apiKey: process.env.MILLRACE_API_KEY })`,
-    "The command `ollama` itself, and clients with a field for an address alone, cannot send a key: they cannot be used.",
+    "With a field for an address alone, or that look for Ollama (`ollama` itself): `millrace keys add <name> --door 11434` opens an address without a key.",
     "Open WebUI        start it with these, then `open-webui serve`:",
     `  ${setVariable("OPENAI_API_BASE_URL", `${url}/v1`, shell)}`,
     `  ${setFromCommand("OPENAI_API_KEY", keyWords, shell)}`,

@@ -1,8 +1,11 @@
+import { z } from "zod";
+import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { claudeElsewhere } from "../clients/claude-code.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { readOrMakeKey, replaceKey } from "../gateway-process/key-file.ts";
 import { limitProblem } from "../keys/compose-keys.ts";
+import { doorPort, doorUrl } from "../keys/doors.ts";
 import {
   createKey,
   dayOf,
@@ -23,9 +26,10 @@ const nameArgument = { name: "name", summary: "name of the key", required: true,
 
 const createCommand = defineCommand({
   name: "create",
+  alias: "add",
   summary: "Make a key for another program, and print it once",
   description:
-    "Millrace keeps only a hash of the key, so it cannot show the key again. A running gateway accepts the key at once. A client with this key can start turns within the key's limits, and sees only its own turns.",
+    "Millrace keeps only a hash of the key, so it cannot show the key again. A running gateway accepts the key at once. A client with this key can start turns within the key's limits, and sees only its own turns. For a program that can be given only an address, --door prints one: programs of your user need no key there.",
   arguments: [nameArgument],
   options: {
     model: texts("a model that it may use; any model without this option", "<model>"),
@@ -34,27 +38,43 @@ const createCommand = defineCommand({
       max: 1_000_000,
       initial: undefined,
     }),
+    door: integer("open an address of its own for this key, on this port or a free one", "[port]", {
+      min: 0,
+      max: 65_535,
+      initial: undefined,
+    }),
     expires: text("when it ends: 30d, or its last day of UTC such as 2027-01-31", "<time>", { defaultText: "never" }),
     json,
   },
   examples: [
     ["millrace keys create ci --turns-per-day 200 --expires 90d", "for a build server"],
     ["millrace keys create notes --model claude-sonnet-4.6", "for one model"],
+    ["millrace keys add home --door 11434", "for programs that look for Ollama"],
   ],
-  async run({ options, args }, { io, out, settings }) {
+  async run({ options, args }, context) {
+    const { io, out, settings } = context;
     const nowMs = io.clock.now();
     const name = nameOf(args);
     const limits = {
       models: [...options.model],
       ...(options.turnsPerDay === undefined ? {} : { turnsPerDay: options.turnsPerDay }),
       ...(options.expires === undefined ? {} : { expiresAtMs: parseExpiry(options.expires, nowMs) }),
+      ...(options.door === undefined ? {} : { door: await doorPort(options.door, io.platform) }),
     };
     const isFirst = readKeys(settings.keysFile).every((each) => keyState(each, nowMs) !== "works");
     const key = createKey(settings.keysFile, name, limits, nowMs);
-    if (options.json) return out.json({ name, key: key.reveal() });
-    out.line(key.reveal());
+    const { door } = limits;
+    if (door !== undefined) {
+      const problems = await adjustDoors(context);
+      if (!options.json) out.line(doorUrl(door));
+      else out.json({ name, door: doorUrl(door) });
+      for (const problem of problems) out.note(problem);
+    } else if (options.json) out.json({ name, key: key.reveal() });
+    else out.line(key.reveal());
+    if (options.json) return;
     if (limits.expiresAtMs !== undefined) out.note(`It works until ${spellUtc(limits.expiresAtMs)} UTC.`);
-    out.note("Save it now: Millrace stores only its hash.");
+    if (door === undefined) out.note("Save it now: Millrace stores only its hash.");
+    else out.note(`Every program of your user can ask there, until \`millrace keys revoke ${name}\`.`);
     if (isFirst)
       out.note(
         `While a key for others works, at most ${sharedMost} turns run at once in one IDE and the others wait, unless you set \`serve.max_turns\`.`,
@@ -62,11 +82,21 @@ const createCommand = defineCommand({
   },
 });
 
+/** Makes a running gateway open and close doors as the list of keys says now; answers what stands in the way. */
+async function adjustDoors({ settings, signal }: CommandContext): Promise<readonly string[]> {
+  const { askGateway, findGateway } = await import("../gateway-process/gateway-client.ts");
+  const gateway = await findGateway(settings, signal);
+  if (gateway === undefined) return ["Doors open when the gateway runs: `millrace serve --background`."];
+  const answer = z.object({ problems: z.array(z.string()) });
+  return (await askGateway(gateway, "/dashboard/api/doors", answer, { method: "POST", signal })).problems;
+}
+
 async function list(
   own: { readonly file: string; readonly key?: string },
   options: { readonly all: boolean; readonly wide: boolean; readonly json: boolean },
-  { io, out, settings, signal }: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
+  const { io, out, settings, signal } = context;
   const nowMs = io.clock.now();
   const every = readKeys(settings.keysFile);
   const keys = every.filter(({ revokedAtMs }) => options.all || revokedAtMs === undefined);
@@ -78,6 +108,7 @@ async function list(
     const problem = key.revokedAtMs === undefined ? limitProblem(key) : undefined;
     if (problem !== undefined) out.note(`${problem.message} ${problem.hint}`);
   }
+  if (keys.some((key) => key.door !== undefined)) for (const problem of await adjustDoors(context)) out.note(problem);
   const { findGateway, readHealth } = await import("../gateway-process/gateway-client.ts");
   const gateway = await findGateway(settings, signal);
   const limit = gateway && (await readHealth(gateway, signal)).turn_limit;
@@ -94,6 +125,7 @@ export function printKeys(
     { title: "STATE", whole: true },
     { title: "TODAY (UTC)", whole: true, drop: 2 },
     { title: "MODELS", narrow: 12, drop: 3 },
+    { title: "DOOR", whole: true, drop: 4 },
     { title: "EXPIRES (UTC)", whole: true, drop: 1 },
   ];
   const rows = keys.map((key) => [
@@ -101,6 +133,7 @@ export function printKeys(
     keyState(key, nowMs),
     spellTurns(key, nowMs),
     key.models.join(", "),
+    key.door === undefined ? "" : doorUrl(key.door),
     key.expiresAtMs === undefined ? "" : spellUtc(key.expiresAtMs),
   ]);
   printTable(columns, rows, out, wide);
@@ -113,9 +146,11 @@ const revokeCommand = defineCommand({
   description: "A gateway that runs refuses the key from its next request on.",
   options: { json },
   examples: [["millrace keys revoke ci", "the history keeps its name"]],
-  async run({ options, args }, { io, out, settings }) {
+  async run({ options, args }, context) {
+    const { io, out, settings } = context;
     const name = nameOf(args);
-    revokeKey(settings.keysFile, name, io.clock.now());
+    const door = revokeKey(settings.keysFile, name, io.clock.now())?.door;
+    if (door !== undefined) await bestEffort(adjustDoors(context)); // a gateway that does not hear it refuses the door's requests
     if (options.json) out.json({ name, revoked: true });
     else out.line(`The key ${name} no longer works. Running answers continue.`);
   },
@@ -190,6 +225,7 @@ function shown(key: KeyRecord, nowMs: number): unknown {
     revoked_at: instant(key.revokedAtMs),
     turns_per_day: key.turnsPerDay ?? null,
     models: key.models,
+    door: key.door === undefined ? null : doorUrl(key.door),
   };
 }
 

@@ -104,6 +104,7 @@ export const serveCommand = defineCommand({
       const keptKey = keepKeyFile(composed.ownerKey, io.clock, end);
       const address = socket === undefined ? { url: listening.url } : { socket };
       home.serves(address);
+      for (const problem of await composed.doors.adjust()) out.note(problem);
       const base = socket === undefined ? listening.url : "http://localhost"; // what a client says over the socket
       if (options.json)
         out.json({ url: listening.url, baseUrl: `${base}/v1`, keyFile: settings.keyFile, pid: process.pid }, "line");
@@ -113,7 +114,8 @@ export const serveCommand = defineCommand({
       }
       if (by === "command") {
         const isWorking = () => composed.isWorking();
-        await untilIdle({ listening, isWorking, home, address }, io.clock, signal);
+        const all = { connections: () => composed.doors.withConnections(listening.connections()) };
+        await untilIdle({ listening: all, isWorking, home, address }, io.clock, signal);
       } else await untilAborted(signal);
       over.abort();
       home.stops();

@@ -27,6 +27,7 @@ import { type GatewayLifecycle, logLifecycle } from "../gateway-process/gateway-
 import { followKeyFile, readOrMakeKey } from "../gateway-process/key-file.ts";
 import { pausable, readPause } from "../gateway-process/pause-file.ts";
 import { composeKeys } from "../keys/compose-keys.ts";
+import { openDoors } from "../keys/doors.ts";
 import { turnLimit } from "../keys/key-record.ts";
 import { dashboardFolder, version } from "../package-files.ts";
 import { continuityIdleMs, type GatewayCommandOptions, overridesOf } from "../serve/gateway-options.ts";
@@ -174,14 +175,17 @@ export async function compose({ io, settings, options, log, instance, ...allowed
     ownerKey,
     issued: (given) => keys.find(given),
     lendKey: (lent, until) => keys.lend(lent, until),
+    adjustDoors: () => doors.adjust(),
     issuedKeys: () => keys.shown(),
     keyNameOf,
     version: version(),
     ...allowed,
   });
+  const doors = openDoors({ keys, gateway, clock });
 
   return {
     events,
+    doors,
     /** The owner's key, as its file has it now. */
     ownerKey,
     finder,
@@ -202,9 +206,11 @@ export async function compose({ io, settings, options, log, instance, ...allowed
     /** Frees the port, ends or hands over running turns, sends their readers an error, then frees everything. */
     async close(listening?: Pick<Listener, "stopAccepting" | "close">) {
       await listening?.stopAccepting();
+      await doors.stopAccepting();
       await metering.close();
       await turns.stop(); // open streams end with an error that makes their clients come back
       await listening?.close();
+      await doors.close();
       await agents.close();
       await store.close();
       finder.close();

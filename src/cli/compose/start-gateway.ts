@@ -96,6 +96,7 @@ async function startIn(
       throw error;
     });
   home.serves({ url: listening.url });
+  for (const problem of await composed.doors.adjust()) process.emitWarning(problem);
   return {
     url: listening.url,
     key: composed.ownerKey().reveal(),

@@ -46,6 +46,7 @@ export function composeKeys({
     find: (given: Secret) =>
       lent.find(given) ?? keys.find(given) ?? (isAwaited(given) ? ("awaited" as const) : undefined),
     all: keys.all,
+    ofCaller: keys.ofCaller,
     admission: keyAdmission({ keys, owner, file, clock, nameOf: modelName }),
     /** Every key as the dashboard shows it. */
     shown: () => [...keys.all()].map(([caller, key]) => shownKey(caller, key, clock.now())),
@@ -137,17 +138,25 @@ export function openIssuedKeys({ file, clock, onProblem }: IssuedKeysOptions) {
     }
     return keys;
   };
+  const foundAs = (digest: string, key: KeyRecord): FoundKey => ({
+    caller: { name: key.name, digest, owner: false },
+    state: keyState(key, clock.now()),
+    endedAtMs: key.revokedAtMs ?? key.expiresAtMs,
+  });
   return {
     /** The key of this value, also one that has ended. Compares every key. */
     find(given: Secret): FoundKey | "unreadable" | undefined {
       let found: FoundKey | undefined;
       for (const [digest, key] of current()) {
-        const { salt, hash, name, revokedAtMs, expiresAtMs } = key;
-        const isRight = new Secret(hashKey(given, salt)).equals(new Secret(hash));
-        const caller = { name, digest, owner: false };
-        if (isRight) found = { caller, state: keyState(key, clock.now()), endedAtMs: revokedAtMs ?? expiresAtMs };
+        const isRight = new Secret(hashKey(given, key.salt)).equals(new Secret(key.hash));
+        if (isRight) found = foundAs(digest, key);
       }
       return found ?? (isUnreadable ? "unreadable" : undefined);
+    },
+    /** The key of a caller as `find` has it. */
+    ofCaller(caller: string): FoundKey | undefined {
+      const key = current().get(caller);
+      return key && foundAs(caller, key);
     },
     /** The key of a caller, also after it was revoked. */
     keyOf: (caller: string) => current().get(caller),

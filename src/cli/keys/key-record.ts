@@ -12,6 +12,8 @@ const limitsSchema = z.object({
   /** The most turns that may start on one day of UTC. */
   turnsPerDay: z.int().positive().optional(),
   expiresAtMs: z.int().optional(),
+  /** The port of its door, where it is reached without its value. */
+  door: z.int().min(1).max(65_535).optional(),
 });
 
 const keySchema = limitsSchema.extend({
@@ -130,21 +132,32 @@ export function createKey(file: string, name: string, limits: KeyLimits, nowMs: 
       throw new MillraceError("invalid_request", `There is a key called ${name} already.`, {
         hint: "`millrace keys revoke` ends it. Then you can make a new one with this name.",
       });
+    const here = keys.find(
+      (other) => other.door !== undefined && other.door === limits.door && keyState(other, nowMs) === "works",
+    );
+    if (here !== undefined)
+      throw new MillraceError("invalid_request", `The key ${here.name} has a door on port ${here.door} already.`, {
+        param: "door",
+        hint: "Choose another port.",
+      });
     return [...keys, record];
   });
   return key;
 }
 
 /** Ends a key. Its record stays, so that the turns that it started keep its name; the name is free for a new key. */
-export function revokeKey(file: string, name: string, nowMs: number): void {
+export function revokeKey(file: string, name: string, nowMs: number): KeyRecord | undefined {
+  let ended: KeyRecord | undefined;
   changeKeys(file, (keys) => {
     const found = keys.find((key) => key.name === name && key.revokedAtMs === undefined);
     if (found === undefined)
       throw new MillraceError("invalid_request", `There is no key called ${JSON.stringify(name)}.`, {
         hint: "`millrace keys` shows all keys.",
       });
+    ended = found;
     return keys.map((key) => (key === found ? { ...found, revokedAtMs: nowMs } : key));
   });
+  return ended;
 }
 
 /** How many turns run at the same time in one IDE while several people share it. */

@@ -7,6 +7,11 @@ import { notServed, type Refusal } from "./refusal.ts";
 import type { Reply } from "./reply.ts";
 import { answerInfos } from "./route-headers.ts";
 
+/** A listener whose requests bring no key: each of them has this one. Its policy has no other keys, and hosts with their ports. */
+interface Door {
+  readonly key: () => FoundKey | undefined;
+}
+
 /** Which keys, hosts and origins are allowed. */
 export interface GuardPolicy {
   /** The first one is the owner's: it sees every turn, the others only their own. */
@@ -18,6 +23,7 @@ export interface GuardPolicy {
   readonly ownerKey?: (() => Secret) | undefined;
   /** Finds a key that is not in `keys`, also one that has ended; undefined if it is unknown. `unreadable`: the list of them cannot be read. `awaited`: the run that holds it may come back yet. */
   readonly issued?: ((key: Secret) => FoundKey | "unreadable" | "awaited" | undefined) | undefined;
+  readonly door?: Door | undefined;
 }
 
 /** Who asks: a key's name, its digest (joins and turn lists never cross it), and whether it is the owner's. */
@@ -58,7 +64,9 @@ export function openGuard(policy: Omit<GuardPolicy, "hosts">, allowedHosts: read
 export function refuseForeign(policy: GuardPolicy, headers: Headers): Refusal | undefined {
   const host = headers.get("host");
   if (host === null) return notServed(400, "The request has no Host header.", "Send one.");
-  if (!policy.hosts.has(hostName(host))) {
+  if (policy.door !== undefined && !policy.hosts.has(host.toLowerCase()))
+    return notServed(403, `Host ${quote(host)} is not served here.`, `Use ${[...policy.hosts][0]}.`);
+  if (policy.door === undefined && !policy.hosts.has(hostName(host))) {
     const set = "`millrace config set serve.allow_host <name>`, then `millrace restart`";
     return notServed(403, `Host ${quote(host)} is not served here.`, `Use 127.0.0.1 or localhost, or ${set}.`);
   }
@@ -68,6 +76,9 @@ export function refuseForeign(policy: GuardPolicy, headers: Headers): Refusal | 
     const hint = isOrigin(origin) ? `Allow them: ${set}.` : "They cannot be allowed: they have no origin of their own.";
     return notServed(403, `Pages of ${quote(origin)} may not call this gateway.`, hint);
   }
+  const site = headers.get("sec-fetch-site"); // a browser that asks for a picture or a link sends this and no origin
+  if (policy.door !== undefined && origin === null && site !== null && site !== "none")
+    return notServed(403, "Pages in a browser may not ask here.", "Use a program that is none.");
   return undefined;
 }
 
@@ -86,7 +97,9 @@ export function keysOf(headers: Headers): readonly Secret[] {
 
 /** The caller whose key the request carries. Every key is compared, in constant time. */
 export function authenticate(policy: GuardPolicy, headers: Headers): Caller | undefined {
-  let caller: Caller | undefined;
+  const atDoor = policy.door?.key();
+  let caller = atDoor?.state === "works" ? atDoor.caller : undefined;
+  if (policy.door !== undefined) return caller; // whatever such a program sends as a key
   for (const sent of keysOf(headers)) {
     const given = callerDigest(sent);
     for (const [index, { name, key }] of policy.keys.entries()) {

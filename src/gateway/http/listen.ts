@@ -43,6 +43,8 @@ export interface ListenOptions {
   readonly port: number;
   /** The path of a Unix domain socket, in place of host and port. */
   readonly socket?: string | undefined;
+  /** Whether a connection may ask; all may without it. */
+  readonly admits?: ((socket: Socket) => Promise<boolean>) | undefined;
   readonly limits?: Partial<ConnectionLimits>;
 }
 
@@ -94,10 +96,17 @@ export async function listen(
     socket.on("error", () => socket.destroy()); // a reset between requests is an ordinary end
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
-    sniff(socket, (isHttp2) => {
-      began();
-      (isHttp2 && http2 !== undefined ? http2 : http1).emit("connection", socket);
-    });
+    const serve = () =>
+      sniff(socket, (isHttp2) => {
+        began();
+        (isHttp2 && http2 !== undefined ? http2 : http1).emit("connection", socket);
+      });
+    if (options.admits === undefined) serve();
+    else
+      void options.admits(socket).then(
+        (isAdmitted) => (isAdmitted ? serve() : turnAway(socket)),
+        () => socket.destroy(),
+      );
   });
   if (options.socket !== undefined) await listenOnSocket(server, options.socket);
   else
@@ -130,6 +139,16 @@ export async function listen(
       await bestEffort(closed ?? Promise.resolve());
     },
   };
+}
+
+/** The answer to a connection that is not admitted, whatever it asks. Ollama's form, whose clients show it. */
+function turnAway(socket: Socket): void {
+  const error =
+    "Millrace answers only programs of its own user here, and cannot tell that this one is. A container or another user needs a key: `millrace keys create`.";
+  const body = JSON.stringify({ error });
+  const head = ["HTTP/1.1 403 Forbidden", "content-type: application/json", `content-length: ${body.length}`];
+  socket.resume();
+  socket.end([...head, "connection: close", "", body].join("\r\n"));
 }
 
 /**

@@ -57,6 +57,8 @@ export interface GatewayOptions {
   readonly issued?: GuardPolicy["issued"];
   /** Makes a key of `millrace run` work for its client until the signal aborts. */
   readonly lendKey?: (lent: { readonly client: string; readonly key: Secret }, until: AbortSignal) => void;
+  /** Opens and closes doors as the list of keys has them now; answers why others cannot be opened. */
+  readonly adjustDoors?: () => Promise<readonly string[]>;
   /** The keys that the owner made for others; none where this gateway has no file of them. */
   readonly issuedKeys?: () => readonly IssuedKey[];
   /** The name of a caller's key, for the dashboard; undefined if unknown. */

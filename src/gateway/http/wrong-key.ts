@@ -50,7 +50,9 @@ export function unauthenticated(policy: GuardPolicy, headers: Headers): Refusal 
     return new Refusal(503, "unavailable", message, { retryAfterMs: 1_000 });
   }
   const found = keys.map((key) => wrongKey(policy, key)).toSorted((a, b) => a.rank - b.rank)[0];
-  const [message, hint] = found?.says ?? (headers.get("authorization")?.trim() ? noBearer : none);
+  const atDoor = policy.door?.key();
+  const [message, hint] =
+    (atDoor && ended(atDoor)) ?? found?.says ?? (headers.get("authorization")?.trim() ? noBearer : none);
   return new Refusal(401, "unauthenticated", message, {
     hint,
     headers: { "www-authenticate": 'Bearer realm="millrace"' },

@@ -17,7 +17,7 @@ import { openApiDocument } from "./openapi.ts";
 import { plainRoutes } from "./plain-routes.ts";
 import { responsesRoutes } from "./responses-routes.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { runKeyRoute } from "./run-key-route.ts";
+import { doorsRoute, runKeyRoute } from "./run-key-route.ts";
 import { turnHistoryRoutes } from "./turn-history-routes.ts";
 import { turnSearchRoute } from "./turn-search.ts";
 import { turnsRoutes } from "./turns-routes.ts";
@@ -56,6 +56,7 @@ export const routes: readonly Route[] = [
   ...inventoryRoutes,
   ...consentRoutes,
   runKeyRoute,
+  doorsRoute,
   ...plainRoutes,
   ...dashboardRoutes,
   defineRoute("GET /openapi.json", {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import { Secret } from "../../base/secret.ts";
 import { parseBody } from "../dialects/parse-body.ts";
-import { linesHeaders } from "../http/reply.ts";
+import { jsonResponse, linesHeaders } from "../http/reply.ts";
 import { defineRoute } from "./route.ts";
 
 const asked = z.object({ client: z.string().regex(/^[a-z0-9-]{1,64}$/), key: z.string().regex(/^mrr_[\w-]{43}$/) });
@@ -28,5 +28,15 @@ export const runKeyRoute = defineRoute("POST /dashboard/api/run-key", {
         else over.addEventListener("abort", end, { once: true });
       },
     };
+  },
+});
+
+/** `millrace keys` asks it after a change of the list. */
+export const doorsRoute = defineRoute("POST /dashboard/api/doors", {
+  summary: "Opens and closes the doors of keys as their list says now (`millrace keys`). Only for the owner.",
+  guard: "owner",
+  answer: z.object({ object: z.literal("doors"), problems: z.array(z.string()) }),
+  async handle({ adjustDoors }) {
+    return jsonResponse({ object: "doors", problems: (await adjustDoors?.()) ?? [] });
   },
 });
