@@ -44,6 +44,7 @@ export default defineConfig({
       part("e2e", { globalSetup: ["test/support/foreign-stand-in.ts"], ...e2e }),
       part("faults", e2e),
       part("browser", e2e),
+      part("single-file", e2e),
       part("search", { ...e2e, setupFiles }),
     ],
     reporters: ["default", "./scripts/plain-line-reporter.ts"],

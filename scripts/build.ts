@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build, type InlineConfig } from "vite";
@@ -16,6 +17,8 @@ await bundleTypes(join(dist, "types"));
 chmodSync(join(dist, "node/bin.js"), 0o755);
 writeFileSync(join(dist, "THIRD-PARTY-NOTICES"), notices([...bundledIn(chunks), ...(await buildDashboard())]));
 writeSbom(root);
+const { stdout: commit } = spawnSync("git", ["rev-parse", "--short=8", "HEAD"], { cwd: root, encoding: "utf8" });
+if (existsSync(join(root, ".git")) && commit) writeFileSync(join(dist, "commit"), commit.trim());
 
 /** Builds the dashboard; answers the libraries that are in it. */
 async function buildDashboard(): Promise<readonly Bundled[]> {

@@ -8,6 +8,7 @@ const makers: Readonly<Record<string, readonly string[]>> = {
   proto: ["scripts/proto.ts"],
   site: ["scripts/site.ts"],
   pictures: ["scripts/pictures.ts"],
+  "single-file": ["scripts/single-file.ts"],
 };
 
 const root = join(import.meta.dirname, "..");

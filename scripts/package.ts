@@ -86,7 +86,8 @@ try {
   };
   const bin = join(temporary, "node_modules/millrace/dist/node/bin.js");
   const said = run(process.execPath, [bin, "--version"], temporary).trim();
-  if (said !== version) throw new Error(`the installed command says version ${said}, the package ${version}`);
+  if (said.split("+")[0] !== version)
+    throw new Error(`the installed command says version ${said}, the package ${version}`);
   const entries = Object.keys(exports)
     .filter((name) => name !== "./package.json")
     .map((name) => (name === "." ? "millrace" : `millrace/${name.slice(2)}`));

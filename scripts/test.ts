@@ -47,6 +47,7 @@ const programs: Readonly<Record<string, readonly string[]>> = {
   runtimes: ["scripts/runtimes.ts"],
   windows: ["test/windows/run.ts"],
   environment: ["test/environment/run.ts"],
+  "single-file": ["vitest", "run", "--project", "single-file"],
 };
 
 /** The suites that have several runs, by the name of each run. */

@@ -55,6 +55,7 @@ export const projects = {
   main: { include: ["test/e2e/main-job.test.ts"], exclude: [] },
   faults: { include: ["test/faults/**/*.test.ts", "{src,simulator}/**/*.faults.test.ts"], exclude: [] },
   browser: { include: ["test/browser/**/*.test.ts"], exclude: [] },
+  "single-file": { include: ["test/single-file/**/*.test.ts"], exclude: [] },
   search: { include: ["test/model/**/*.test.ts"], exclude: [] },
 } as const;
 

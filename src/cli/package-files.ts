@@ -1,12 +1,13 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-/** The package's version. */
+/** The package's version, with the commit that it was built from. Sources have none. */
 export function version(): string {
   const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
     readonly version: string;
   }; // our own file
-  return manifest.version;
+  const commit = new URL("../commit", import.meta.url); // the build writes it
+  return existsSync(commit) ? `${manifest.version}+${readFileSync(commit, "utf8")}` : manifest.version;
 }
 
 /** The OpenCode plugin of this very Millrace, as a `file:` address: installed, or in a clone. */

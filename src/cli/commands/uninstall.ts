@@ -64,7 +64,9 @@ export const uninstallCommand = defineCommand({
     }
     out.line(left.length === 0 ? "Removed." : "Removed, but for:");
     for (const line of left) out.prose(`  ${line}`);
-    out.line("The program itself: `npm rm -g millrace`, and delete the clone.");
+    const isOneFile = process.argv[1] === process.execPath;
+    const how = isOneFile ? `delete ${process.execPath}` : "`npm rm -g millrace`, and delete the clone";
+    out.line(`The program itself: ${how}.`);
     return left.length === 0 ? exitCodes.ok : exitCodes.negative;
   },
 });

@@ -5,7 +5,7 @@ import { stableNode } from "./stable-node.ts";
 
 type Shell = Pick<Io, "env" | "platform">;
 
-/** This program as it was started: the Node that runs it, and its script. */
+/** This program as it was started: the Node that runs it, and its script. A program in one file is both. */
 const started = { node: process.execPath, script: process.argv[1] };
 
 /** Whether a shell finds a program of this name. */
@@ -22,7 +22,7 @@ export function isOnPath(name: string, { env, platform }: Shell): boolean {
 export function millraceWords(shell: Shell, { node, script } = started): readonly string[] {
   const own = withoutNpm(shell);
   if (script === undefined || isOnPath("millrace", own)) return ["millrace"];
-  return [stableNode(node, { env: own.env }).path, script];
+  return node === script ? [node] : [stableNode(node, { env: own.env }).path, script];
 }
 
 /** The same as a command line. */

@@ -1,0 +1,25 @@
+# Installs Millrace as one file below your user's folder. Needs nothing else: no Node, no git, no administrator.
+# MILLRACE_DOWNLOAD: where the files of a release are. MILLRACE_BIN: the folder to put the program in.
+$ErrorActionPreference = 'Stop'
+$ProgressPreference = 'SilentlyContinue'
+$download = $env:MILLRACE_DOWNLOAD
+if (-not $download) { throw 'No release of Millrace exists yet. Set MILLRACE_DOWNLOAD to the address of its files.' }
+$name = 'millrace-win32-x64.exe'
+$folder = $env:MILLRACE_BIN
+if (-not $folder) { $folder = Join-Path $env:LOCALAPPDATA 'Programs\Millrace' }
+New-Item -ItemType Directory -Force -Path $folder | Out-Null
+$part = Join-Path $folder ('millrace-' + [guid]::NewGuid() + '.part')
+try {
+  [Net.ServicePointManager]::SecurityProtocol = [Net.SecurityProtocolType]::Tls12
+  Invoke-WebRequest -UseBasicParsing -Uri "$download/$name.sha256" -OutFile "$part.sha256"
+  Invoke-WebRequest -UseBasicParsing -Uri "$download/$name" -OutFile $part
+  $wanted = (Get-Content -Raw "$part.sha256").Substring(0, 64)
+  if ((Get-FileHash -Algorithm SHA256 $part).Hash -ne $wanted) { throw 'The file is not the one of the checksum. Nothing was installed.' }
+  Move-Item -Force $part (Join-Path $folder 'millrace.exe')
+} finally {
+  Remove-Item -Force -ErrorAction SilentlyContinue $part, "$part.sha256"
+}
+Write-Output "Installed $folder\millrace.exe."
+Write-Output "Add it to your PATH: [Environment]::SetEnvironmentVariable('Path', [Environment]::GetEnvironmentVariable('Path', 'User') + ';$folder', 'User')"
+Write-Output "Type: & '$folder\millrace.exe' demo"
+Write-Output "To remove it: & '$folder\millrace.exe' uninstall, then Remove-Item -Recurse '$folder'"

@@ -1,0 +1,77 @@
+import { execFile, execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { testBundle } from "../../scripts/bundle/test-bundle.ts";
+import { makeSingleFile } from "../../scripts/single-file.ts";
+import { temporaryHome } from "../support/home.ts";
+import { simulator } from "../support/world.ts";
+
+const work = mkdtempSync(join(tmpdir(), "millrace-single-file-"));
+let program = "";
+beforeAll(async () => {
+  const root = join(import.meta.dirname, "../..");
+  mkdirSync(join(work, "package/dist"), { recursive: true });
+  for (const name of ["package.json", "LICENSE"]) cpSync(join(root, name), join(work, "package", name));
+  cpSync(await testBundle(), join(work, "package/dist/node"), { recursive: true });
+  writeFileSync(join(work, "package/dist/commit"), "0123abcd");
+  program = await makeSingleFile(join(work, "package"), `${process.platform}-${process.arch}`, join(work, "out"));
+}, 600_000);
+afterAll(() => rmSync(work, { recursive: true, force: true }));
+
+/** Runs it where no shell would find Node, or anything else. */
+function run(home: string, ...words: readonly string[]) {
+  const env = { PATH: "", HOME: home, USERPROFILE: home, MILLRACE_IDE_ONLY_HOME: home, MILLRACE_PORT: "0" };
+  return new Promise<{ readonly code: unknown; readonly stdout: string; readonly stderr: string }>((resolve) => {
+    execFile(program, words, { env }, (error, stdout, stderr) => resolve({ code: error?.code ?? 0, stdout, stderr }));
+  });
+}
+
+test("the file alone says its version with the commit, and nothing else", async () => {
+  expect(await run(temporaryHome(), "--version")).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(/^\d+\.\d+\.\d+\+0123abcd\n$/),
+    stderr: "",
+  });
+});
+
+test.skipIf(process.platform === "win32")(
+  "several first starts at the same moment lay down one program, whole",
+  async () => {
+    const home = temporaryHome();
+    const started = await Promise.all(Array.from({ length: 4 }, () => run(home, "--version")));
+    expect(started.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+    const versions = join(home, process.platform === "darwin" ? "Library/Caches" : ".cache", "millrace/program");
+    expect(readdirSync(versions)).toHaveLength(1);
+  },
+);
+
+test("it runs the stand-in IDE and a gateway, and asks it", async () => {
+  const demo = await run(temporaryHome(), "demo", "--once");
+  expect(demo).toMatchObject({ code: 0, stderr: "" });
+  expect(demo.stdout).toContain("I am the Millrace simulator");
+});
+
+test("it serves in the background, answers, names itself in files of clients, and leaves nothing but itself", async () => {
+  const home = temporaryHome();
+  await simulator({ home, turn: { rate: "instant", text: "Good day." } });
+  const before = readdirSync(home);
+  onTestFinished(async () => void (await run(home, "stop")));
+  expect(await run(home, "init", "--yes")).toMatchObject({ code: 0 });
+  expect(await run(home, "status")).toMatchObject({ code: 0, stdout: expect.stringContaining("+0123abcd serves on") });
+  expect(await run(home, "chat", "hello")).toMatchObject({ code: 0, stdout: expect.stringContaining("Good day.") });
+  expect(await run(home, "setup", "codex", "--yes")).toMatchObject({ code: 0 });
+  const codex = readFileSync(join(home, ".codex/millrace.config.toml"), "utf8");
+  expect(codex).toContain(program);
+  expect(codex).not.toMatch(/bin\.js|program\//);
+  expect(await run(home, "stop")).toMatchObject({ code: 0 });
+  const gone = await run(home, "uninstall", "--yes");
+  expect(gone).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining(`delete ${program}`) });
+  expect(readdirSync(home).filter((name) => !before.includes(name) && name !== ".codeium")).toEqual([]);
+});
+
+test.runIf(process.platform === "linux")("the checksum beside it is that of the file", () => {
+  const said = execFileSync("sha256sum", ["-c", `${program}.sha256`], { cwd: join(work, "out"), encoding: "utf8" });
+  expect(said).toMatch(/: OK\n$/);
+});
