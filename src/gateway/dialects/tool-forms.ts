@@ -49,7 +49,7 @@ export function clientTool(given: JsonObject, path: string, right: RightForm): T
 
 /** The type of a tool that its vendor runs. */
 export function hostedType(tool: JsonObject): string {
-  return googleTool(tool) ?? String(tool["type"] ?? "");
+  return googleTool(tool) ?? (typeof tool["type"] === "string" ? tool["type"] : "");
 }
 
 /** Google's API names its own tools by their only member: `{"googleSearch":{}}`. */

@@ -20,7 +20,7 @@ export const runKeyRoute = defineRoute("POST /dashboard/api/run-key", {
     lendKey({ client, key: new Secret(key) }, over);
     return {
       status: 200,
-      headers: { ...linesHeaders },
+      headers: linesHeaders("lines"),
       body: async (response) => {
         response.write('{"object":"run_key"}\n');
         const end = () => response.end();

@@ -216,7 +216,8 @@ function readPart(part: JsonObject, path: string, history: History, read: ReadPa
 function resultOf(given: unknown, path: string, history: History): Message {
   const { id, name, response, parts: more } = parseAt(functionResponse, given, path);
   const members = Object.entries(objectOf(response)).filter(([key, value]) => key !== "name" || value !== name); // the AI SDK's
-  const [[member = "", inside] = [], ...others] = members;
+  const [first, ...others] = members;
+  const [member, inside] = first ?? ["", undefined];
   const isOnly = others.length === 0 && /^(?:output|result|content|error)$/.test(member);
   const said = resultContent(isOnly ? inside : response);
   const text = typeof said === "string" ? said : writeJson(said);
