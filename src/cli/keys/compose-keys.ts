@@ -46,7 +46,7 @@ export function composeKeys({
     find: (given: Secret) =>
       lent.find(given) ?? keys.find(given) ?? (isAwaited(given) ? ("awaited" as const) : undefined),
     all: keys.all,
-    ofCaller: keys.ofCaller,
+    ofCaller: (caller: string) => keys.ofCaller(caller),
     admission: keyAdmission({ keys, owner, file, clock, nameOf: modelName }),
     /** Every key as the dashboard shows it. */
     shown: () => [...keys.all()].map(([caller, key]) => shownKey(caller, key, clock.now())),

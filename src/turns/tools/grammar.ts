@@ -10,9 +10,6 @@ export const resultTag = "tool_result";
 const letters = "abcdefghjkmnpqrstuvwxyz23456789";
 const markLength = 7;
 
-/** A tag's name and the mark that some turn gave it: `tool_call-k7f3qx2`. */
-const markedName = new RegExp(`^(tool_call|tool_result|message|conversation)-[${letters}]{${markLength}}$`);
-
 /**
  * The mark of a turn: seven characters (34 bits) that end the name of every tag in its prompt. `seed` is the turn's random id, so the
  * same turn has the same mark after a restart, and nobody can write it into a text beforehand. No text of the request contains it.

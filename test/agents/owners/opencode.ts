@@ -9,7 +9,7 @@ export const opencode: Owner = {
   tool: "bash",
   input: (command) => ({ command, description: "a command" }),
   set: () => ({ OPENCODE_DISABLE_MODELS_FETCH: "1" }),
-  settings: ({ home, model, server, canary }, free) => ({
+  settings: (place, free) => ({
     ".config/opencode/opencode.json": JSON.stringify({
       $schema: "https://opencode.ai/config.json", // else it writes it there
       autoupdate: false,
@@ -17,11 +17,11 @@ export const opencode: Owner = {
       enabled_providers: ["mock"],
       model: "mock/m1",
       small_model: "mock/m1",
-      instructions: [`${home}/instructions.md`],
+      instructions: [`${place.home}/instructions.md`],
       mcp: Object.fromEntries(
         ["owner", "millrace-x"].map((name) => [
           name,
-          { type: "local", command: [server.command, ...server.args], enabled: true },
+          { type: "local", command: [place.server.command, ...place.server.args], enabled: true },
         ]),
       ),
       ...(free
@@ -30,7 +30,7 @@ export const opencode: Owner = {
             agent: Object.fromEntries(
               ["plan", "ask", "chat", "read-only", "readonly"].map((name) => [
                 name,
-                { mode: "primary", prompt: canary(`prompt of ${name}`), permission: { "*": "allow" } },
+                { mode: "primary", prompt: place.canary(`prompt of ${name}`), permission: { "*": "allow" } },
               ]),
             ),
           }
@@ -38,7 +38,7 @@ export const opencode: Owner = {
       provider: {
         mock: {
           npm: "@ai-sdk/openai-compatible",
-          options: { baseURL: `${model}/v1`, apiKey: "local" },
+          options: { baseURL: `${place.model}/v1`, apiKey: "local" },
           models: { m1: { name: "M 1" }, m2: { name: "M 2" } },
         },
       },
