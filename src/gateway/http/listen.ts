@@ -10,6 +10,7 @@ import { connect, createServer as createNetServer, type Server, type Socket } fr
 import type { Duplex } from "node:stream";
 import { bestEffort } from "../../base/async.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { writeJson } from "../../base/json.ts";
 import { loopbackNames, noSuchAddress } from "../../base/node/loopback.ts";
 import { removeSync } from "../../base/node/move-file.ts";
 import {
@@ -145,7 +146,7 @@ export async function listen(
 function turnAway(socket: Socket): void {
   const error =
     "Millrace answers only programs of its own user here, and cannot tell that this one is. A container or another user needs a key: `millrace keys create`.";
-  const body = JSON.stringify({ error });
+  const body = writeJson({ error });
   const head = ["HTTP/1.1 403 Forbidden", "content-type: application/json", `content-length: ${body.length}`];
   socket.resume();
   socket.end([...head, "connection: close", "", body].join("\r\n"));

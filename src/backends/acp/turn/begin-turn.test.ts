@@ -91,7 +91,7 @@ class PlayedAgent implements AgentChild {
 
   #answer({ id, method }: { readonly id: number; readonly method: string }): void {
     const result = Object.entries(replies).find(([name]) => name === method)?.[1] ?? {};
-    const says = method === "initialize" && this.agentName !== undefined ? { agentInfo: { name: this.agentName } } : {};
+    const says = method === "initialize" && this.agentName !== undefined ? { agentInfo: { name: this.agentName, version: "1.18.33" } } : {};
     if (id !== undefined) this.say({ id, result: { ...result, ...says } });
   }
 }
