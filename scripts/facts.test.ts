@@ -48,7 +48,13 @@ test("the port is that of `serve`, wherever an address of the gateway is written
 
 test("the exit codes of the entry, which loads nothing first, are those of the commands", () => {
   const used = [...read("src/cli/bin.ts").matchAll(/process\.exit\((\d+)\)/g)].map(([, code]) => Number(code));
-  expect(used).toEqual([exitCodes.unavailable, exitCodes.unavailable, exitCodes.ok, exitCodes.cannotCreate, exitCodes.interrupted]);
+  expect(used).toEqual([
+    exitCodes.unavailable,
+    exitCodes.unavailable,
+    exitCodes.ok,
+    exitCodes.cannotCreate,
+    exitCodes.interrupted,
+  ]);
 });
 
 test("the OpenCode plugin looks for the files where the commands put them, and warns where they do", () => {

@@ -91,8 +91,14 @@ class PlayedAgent implements AgentChild {
 
   #answer({ id, method }: { readonly id: number; readonly method: string }): void {
     const result = Object.entries(replies).find(([name]) => name === method)?.[1] ?? {};
-    const says = method === "initialize" && this.agentName !== undefined ? { agentInfo: { name: this.agentName, version: "1.18.33" } } : {};
-    if (id !== undefined) this.say({ id, result: { ...result, ...says } });
+    const says: Readonly<Record<string, object>> =
+      this.agentName === undefined
+        ? {}
+        : {
+            initialize: { agentInfo: { name: this.agentName, version: "1.18.33" } },
+            "session/new": { modes: { currentModeId: "plan", availableModes: [{ id: "plan", name: "Plan" }] } },
+          };
+    if (id !== undefined) this.say({ id, result: { ...result, ...says[method] } });
   }
 }
 
