@@ -232,7 +232,7 @@ module.exports = {
       "one-owner-per-library",
       {
         path: shipped,
-        pathNot: `^src/(log|ide|usage|schema)/|^src/base/node/load-sqlite.ts|^src/cli/bin.ts|^simulator/|${tests}`,
+        pathNot: `^src/(log|ide|usage|schema)/|^src/base/node/(load-sqlite|system-lock).ts|^src/cli/bin.ts|^simulator/|${tests}`,
       },
       { path: "^(node:)?sqlite$|node_modules/redis/|^src/base/node/load-sqlite\\.ts$" },
       "databases are opened in the folders that own a store",

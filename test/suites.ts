@@ -12,7 +12,7 @@ const slow: readonly string[] = [
   "simulator/rules.test.ts",
   "simulator/start.test.ts",
   "src/backends/acp/backend.test.ts",
-  "src/backends/acp/wire/door.test.ts",
+  "src/base/node/door.test.ts",
   "src/backends/acp/relay/relay.test.ts",
   "src/backends/backend.test.ts",
   "src/backends/behaviours.test.ts",

@@ -45,6 +45,7 @@ export const ownNames: readonly string[] = [
   "consent",
   "dashboard",
   "gateway",
+  "home-id",
   "key",
   "keys",
   "limits",

@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Doors } from "../../src/backends/acp/wire/door.ts";
+import type { Doors } from "../../src/base/node/door.ts";
 
 const root = join(import.meta.dirname, "../..");
 

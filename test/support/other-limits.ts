@@ -1,4 +1,4 @@
-import { defaultDoors } from "../../src/backends/acp/wire/door.ts";
+import { defaultDoors } from "../../src/base/node/door.ts";
 import { defaultIdle } from "../../src/cli/gateway-process/idle-end.ts";
 import { defaultConnectionLimits } from "../../src/gateway/http/connection-limits.ts";
 import { defaultLimits } from "../../src/gateway/http/options.ts";

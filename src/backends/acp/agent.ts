@@ -2,6 +2,7 @@ import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";
 import type { MillraceError } from "../../base/errors.ts";
+import type { Doors } from "../../base/node/door.ts";
 import type { Backend } from "../backend.ts";
 import type { BackendLifecycle } from "../lifecycle.ts";
 import { AgentHosts, type HostsOptions } from "./host/hosts.ts";
@@ -19,7 +20,6 @@ import { NativeKnowledge, type ToolWay } from "./session/native-knowledge.ts";
 import { withEfforts } from "./session/session-options.ts";
 import { acpBackend } from "./turn/backend.ts";
 import type { StartChild } from "./wire/agent-child.ts";
-import type { Doors } from "./wire/door.ts";
 import type { AcpModel } from "./wire/session-offer.ts";
 
 export type { AcpAgentSpec } from "./known/agent-spec.ts";

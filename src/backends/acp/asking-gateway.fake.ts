@@ -1,10 +1,10 @@
 import process from "node:process";
 import { systemClock } from "../../base/clock.ts";
 import type { ModelUid } from "../../base/ids.ts";
+import type { Doors } from "../../base/node/door.ts";
 import { eventsOf } from "../backend.ts";
 import { type AcpAgentSpec, openAcpAgent } from "./agent.ts";
 import { spawnChild, spawnRelayedChild } from "./host/spawn-child.ts";
-import type { Doors } from "./wire/door.ts";
 
 /*
  * A gateway that asks an agent, prints the conversation's id and each text, and then stays until it is killed. Its second argument is

@@ -1,12 +1,12 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { withFileLock } from "./file-lock.ts";
-import { ownProcess, spellOwner } from "./process-owner.ts";
+import { isLocked } from "./system-lock.ts";
 
 const module = pathToFileURL(join(import.meta.dirname, "file-lock.ts")).href;
 
@@ -35,23 +35,24 @@ test("of several processes that read and write a file, each change stays", async
   expect(readFileSync(file, "utf8")).toBe("150");
 });
 
-test("a lock whose process is gone is taken over, and one is free again after an error", () => {
+test("a lock of a process that was killed is free, and so is one after an error", async () => {
   const file = temporaryFile();
-  const { pid } = spawnSync(process.execPath, ["-e", ""]);
-  writeFileSync(`${file}.lock`, `${spellOwner({ ...ownProcess(), pid })} gone`);
-  expect(withFileLock(file, () => existsSync(`${file}.lock`))).toBe(true);
-  writeFileSync(`${file}.lock`, `${spellOwner({ ...ownProcess(), started: "1" })} of a pid that is used again`);
-  expect(withFileLock(file, () => existsSync(`${file}.lock`))).toBe(true);
-  writeFileSync(
-    `${file}.lock`,
-    `${spellOwner({ ...ownProcess(), machine: "another", boot: "another" })} that is an hour old`,
-  );
-  utimesSync(`${file}.lock`, Date.now() / 1000 - 3600, Date.now() / 1000 - 3600);
-  expect(withFileLock(file, () => existsSync(`${file}.lock`))).toBe(true);
+  const program = `
+    import { withFileLock } from ${JSON.stringify(module)};
+    withFileLock(${JSON.stringify(file)}, () => { console.log("held"); for (;;); });
+  `;
+  const words = ["--experimental-strip-types", "--no-warnings", "--input-type=module", "-e", program];
+  const holder = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "inherit"] });
+  await once(holder.stdout, "data");
+  expect(isLocked(`${file}.held`)).toBe(true);
+  const ended = once(holder, "exit");
+  holder.kill("SIGKILL");
+  await ended;
+  expect(isLocked(`${file}.held`)).toBe(false);
   const failing = () =>
     withFileLock(file, () => {
       throw new Error("no");
     });
   expect(failing).toThrow("no");
-  expect(existsSync(`${file}.lock`)).toBe(false);
+  expect(withFileLock(file, () => isLocked(`${file}.held`))).toBe(true);
 });

@@ -127,8 +127,8 @@ function nothingLeft(wanted: string, running: number): MillraceError {
 }
 
 /** The records of chats whose answers have arrived: their owner can still read them. */
-export function openPastChats({ settings, io }: Pick<CommandContext, "settings" | "io">): Promise<RecordStore> {
-  return openFileRecordStore({ folder: join(settings.streamsFolder, "ended"), clock: io.clock });
+export function openPastChats({ settings }: Pick<CommandContext, "settings">): Promise<RecordStore> {
+  return openFileRecordStore({ folder: join(settings.streamsFolder, "ended") });
 }
 
 /** How long the keys of chats are kept after their answers have arrived, ms: the retention of answers, and a day. */

@@ -209,10 +209,9 @@ export interface OwnStream {
  * arrived. Unreadable records are skipped.
  */
 export async function listOwnStreams(context: CommandContext): Promise<readonly OwnStream[]> {
-  const { settings, io } = context;
-  const folder = settings.streamsFolder;
+  const folder = context.settings.streamsFolder;
   if (!existsSync(folder)) return []; // there was no chat yet
-  const stores = [await openFileRecordStore({ folder, clock: io.clock }), await openPastChats(context)];
+  const stores = [await openFileRecordStore({ folder }), await openPastChats(context)];
   const found = (await Promise.all(stores.map(streamsIn))).flat();
   return found.sort((a, b) => b.createdAtMs - a.createdAtMs);
 }

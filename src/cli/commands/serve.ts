@@ -11,7 +11,7 @@ import { howToStop, startedBy, startInBackground } from "../gateway-process/back
 import { openGatewayLog } from "../gateway-process/gateway-log.ts";
 import { alreadyServes, holderOf, takeHome } from "../gateway-process/home.ts";
 import { untilIdle } from "../gateway-process/idle-end.ts";
-import { keepKeyFile } from "../gateway-process/key-file.ts";
+import { readKey } from "../gateway-process/key-file.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
 import { readAccounts } from "../limits/read-accounts.ts";
 import { choice, flag, text, texts } from "../options.ts";
@@ -82,7 +82,7 @@ export const serveCommand = defineCommand({
       argv: by === "command" ? argv.filter((word) => word !== "--json") : [...argv],
       options: spellOptions(options),
     };
-    const told = { clock: io.clock, note: (text: string) => out.note(text) };
+    const told = { clock: io.clock, note: (text: string) => out.note(text), key: readKey(settings.keyFile) };
     const home = await takeHome(settings.gatewayFile, record, told, signal);
     try {
       removeIfThere(settings.stoppedFile);
@@ -90,7 +90,7 @@ export const serveCommand = defineCommand({
         io,
         settings,
         options: typed.has("model") ? options : { ...options, model: undefined }, // else it is read anew
-        instance: home.instance,
+        home,
         log: openGatewayLog(io, settings, options.logLevel),
         allowedHosts: options.allowHost,
         allowedOrigins: options.allowOrigin,
@@ -99,9 +99,7 @@ export const serveCommand = defineCommand({
       const { port, socket } = options;
       const fixedBy = portReason(given, settings.folder);
       const listening = await listenSomewhere(composed, { port, socket, fixedBy }, context);
-      const over = new AbortController();
-      const end = AbortSignal.any([signal, over.signal]);
-      const keptKey = keepKeyFile(composed.ownerKey, io.clock, end);
+      const stop = AbortSignal.any([signal, home.asked]);
       const address = socket === undefined ? { url: listening.url } : { socket };
       home.serves(address);
       for (const problem of await composed.doors.adjust()) out.note(problem);
@@ -115,12 +113,10 @@ export const serveCommand = defineCommand({
       if (by === "command") {
         const isWorking = () => composed.isWorking();
         const all = { connections: () => composed.doors.withConnections(listening.connections()) };
-        await untilIdle({ listening: all, isWorking, home, address }, io.clock, signal);
-      } else await untilAborted(signal);
-      over.abort();
+        await untilIdle({ listening: all, isWorking, home, address }, io.clock, stop);
+      } else await untilAborted(stop);
       home.stops();
       await composed.close(listening);
-      await keptKey;
       return exitCodes.ok;
     } finally {
       home.leave();

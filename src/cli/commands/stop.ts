@@ -10,8 +10,8 @@ import { type CommandContext, defineCommand } from "../command.ts";
 import { dispatch } from "../dispatch.ts";
 import { checkStartFiles, startInBackground } from "../gateway-process/background.ts";
 import { callGateway, lookForGateway, silentGateway } from "../gateway-process/gateway-client.ts";
-import { type GatewayFile, type GatewayRecord, readGatewayRecord } from "../gateway-process/gateway-file.ts";
-import { clearHome, holderOf, stopMs } from "../gateway-process/home.ts";
+import { type GatewayRecord, readGatewayRecord } from "../gateway-process/gateway-file.ts";
+import { askToStop, clearHome, earlierBuild, holderOf, stopMs } from "../gateway-process/home.ts";
 import { readKey } from "../gateway-process/key-file.ts";
 import { endPause, pause, readPause } from "../gateway-process/pause-file.ts";
 import { duration, flag } from "../options.ts";
@@ -29,7 +29,7 @@ const waitOption = duration("how long to wait for the end of the gateway", stopM
 export const stopCommand = defineCommand({
   ...outlines.stop,
   description:
-    "Stops your gateway, wherever it was started, and waits until it has ended. Clients with an open answer reconnect, and their turns continue at the next start. An agent in the middle of an answer works on, and the next gateway reads it; without one it ends ten minutes after its answer. `--agents` ends it now: it gives answers that are about to end one second, and names the turns that it cuts. Checks that the process is the gateway before it sends a signal.",
+    "Stops your gateway, wherever it was started, and waits until it has ended. Clients with an open answer reconnect, and their turns continue at the next start. An agent in the middle of an answer works on, and the next gateway reads it; without one it ends ten minutes after its answer. `--agents` ends it now: it gives answers that are about to end one second, and names the turns that it cuts. It asks the gateway itself, and sends no signal to a process that it knows by its number alone.",
   options: { wait: waitOption, agents: flag("end the agents too that work on an answer"), json: flag("print JSON") },
   examples: [["millrace stop", "exits with 0 also if no gateway runs"]],
   async run({ options }, context) {
@@ -98,8 +98,9 @@ export const restartCommand = defineCommand({
     ["millrace restart --ide devin-next", "with another option from now on"],
   ],
   async run({ options, typed, argv }, context) {
-    const { out, settings } = context;
-    const running = readGatewayRecord(settings.gatewayFile);
+    const { out, settings, signal } = context;
+    const running =
+      holderOf(settings.gatewayFile) ?? (await earlierBuild(settings.gatewayFile, readKey(settings.keyFile), signal));
     const isService = running === undefined ? isServiceInstalled(context) === true : running.startedBy === "service";
     // What would keep the new one from starting is told while the old one still serves.
     const changes = argv.filter(
@@ -122,7 +123,6 @@ export const restartCommand = defineCommand({
     }
     if (isService && context.io.platform === "win32") await stopGateway(options.wait, context);
     if (isService) return actOnService("restart", context);
-    readKey(settings.keyFile);
     checkStartFiles(settings.folder);
     const stopped = await stopGateway(options.wait, context);
     if (typed.has("ide")) removeIfThere(settings.ideFile); // the user's word counts, also where it is the same as before
@@ -177,37 +177,35 @@ function placeOf({ url, socket }: GatewayRecord): string {
 }
 
 /**
- * Stops this user's gateway and waits for its end. Answers where it was; undefined if none runs. A process gets a signal only if it is known
- * as the gateway by its start, or proved that it knows the key. One that was suspended is continued, so that it can end.
+ * Stops this user's gateway and waits for its end. Answers where it was; undefined if none runs. The gateway is asked at its door
+ * (`home.ts`). No process gets a signal for its number: only one that listens at the gateway's port and proved that it knows the key,
+ * as a gateway of an earlier build.
  *
- * @throws MillraceError `upstream_timeout`: it still runs after `waitMs`; `unavailable`: it does not answer, and cannot be known as the gateway.
+ * @throws MillraceError `upstream_timeout`: it still runs after `waitMs`; `unavailable`: it does not answer.
  */
 export async function stopGateway(
   waitMs: number,
-  { io, settings, signal }: Pick<CommandContext, "io" | "settings" | "signal">,
+  context: Pick<CommandContext, "io" | "settings" | "signal">,
 ): Promise<GatewayRecord | undefined> {
-  const record = readGatewayRecord(settings.gatewayFile);
-  if (record === undefined) return undefined;
-  const { pid, url, startedBy } = record;
-  const isKnown = () => holderOf(settings.gatewayFile)?.instance === record.instance; // by the start of its process
-  if (startedBy === "program" && isKnown()) {
+  const { io, settings, signal } = context;
+  const { gatewayFile: file, keyFile } = settings;
+  const held = holderOf(file);
+  const record = held ?? (await earlierBuild(file, readKey(keyFile), signal));
+  if (record === undefined) {
+    const left = readGatewayRecord(file);
+    if (left !== undefined) clearHome(file, left); // left by one that was killed; another program may have its pid now
+    return undefined;
+  }
+  const { pid, startedBy, instance } = record;
+  if (startedBy === "program") {
     throw new MillraceError("invalid_request", `The gateway runs inside another program (process ${pid}).`, {
       hint: "End that program.",
     });
   }
-  const isThere =
-    isKnown() ||
-    (url !== undefined && processRuns(pid) && (await answersAt({ ...record, url }, { io, settings, signal })));
-  if (!isThere) {
-    clearHome(settings.gatewayFile, record); // left by one that was killed; another program may have its pid now
-    return undefined;
-  }
-  // another command may stop it at this moment, and a second signal would cut its end short
-  const now = readGatewayRecord(settings.gatewayFile);
-  if (now?.instance === record.instance && now.isStopping !== true && processRuns(pid)) process.kill(pid, "SIGTERM");
-  if (io.platform !== "win32" && processRuns(pid)) process.kill(pid, "SIGCONT");
+  if (record.isStopping !== true && !(await askToStop(file))) await signalProven(record, context);
+  const runs = () => (held === undefined ? processRuns(pid) : holderOf(file)?.instance === instance);
   const giveUpAtMs = io.clock.monotonic() + waitMs;
-  while (processRuns(pid)) {
+  while (runs()) {
     if (io.clock.monotonic() > giveUpAtMs) {
       throw new MillraceError("upstream_timeout", `The gateway (process ${pid}) is still stopping.`, {
         hint: `Wait and look again: \`millrace stop\`. If it hangs, end that process (\`kill -9 ${pid}\`): its turns continue at the next start.`,
@@ -216,30 +214,23 @@ export async function stopGateway(
     signal.throwIfAborted();
     await bestEffort(io.clock.sleep(lookEveryMs, signal));
   }
+  const endedByMs = io.clock.monotonic() + endMs;
+  while (processRuns(pid) && io.clock.monotonic() < endedByMs) await bestEffort(io.clock.sleep(lookEveryMs, signal));
   return record;
 }
 
-/**
- * Whether the process of the record is the gateway that serves at its URL: it proves that it knows the key.
- *
- * @throws MillraceError where it does not answer, or another process serves there.
- */
-async function answersAt(
-  { url, pid }: Pick<GatewayFile, "url" | "pid">,
+/** How long a process may take to end that has left its home; ms. */
+const endMs = 1_000;
+
+/** Ends a gateway that has no door: its process proves that it knows the key, and the system says that this process listens there. */
+async function signalProven(
+  record: GatewayRecord,
   { io, settings, signal }: Pick<CommandContext, "io" | "settings" | "signal">,
-): Promise<boolean> {
-  const found = await lookForGateway(settings, signal);
-  const holder = await findPortHolder(Number(new URL(url).port), io, signal);
-  if (found === undefined || typeof found === "string") {
-    if (holder?.pid !== pid) return false;
-    throw silentGateway(settings);
-  }
-  if (holder !== undefined && holder.pid !== pid) {
-    throw new MillraceError(
-      "upstream_failed",
-      `${settings.gatewayFile} names process ${pid}, but process ${holder.pid} serves at ${url}. No signal was sent.`,
-      { hint: `Stop process ${holder.pid} by hand, if it is your gateway.` },
-    );
-  }
-  return true;
+): Promise<void> {
+  if (holderOf(settings.gatewayFile) === undefined && !processRuns(record.pid)) return; // it has just ended
+  const isProven = (await earlierBuild(settings.gatewayFile, readKey(settings.keyFile), signal)) !== undefined;
+  const holder =
+    record.url === undefined ? undefined : await findPortHolder(Number(new URL(record.url).port), io, signal);
+  if (!isProven || holder === undefined) throw silentGateway(settings);
+  process.kill(holder.pid, "SIGTERM");
 }

@@ -1,20 +1,19 @@
 import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { endHosts } from "../../backends/acp/host/hosts.ts";
-import { removeLinks } from "../../backends/acp/wire/socket-address.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { remove } from "../../base/node/move-file.ts";
-import { processRuns } from "../../base/node/process-exists.ts";
 import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";
+import { removeLinks } from "../../base/node/socket-address.ts";
 import { hostsFolder } from "../agents/agent-spec.ts";
 import { planUndo, undoChanges } from "../clients/applied.ts";
 import { setUpClients } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { cacheFolder } from "../compile-cache.ts";
 import { removeConversations, withConversations } from "../doctor/conversations.ts";
-import { readGatewayRecord } from "../gateway-process/gateway-file.ts";
-import { stopMs } from "../gateway-process/home.ts";
+import { earlierBuild, holderOf, stopMs } from "../gateway-process/home.ts";
+import { readKey } from "../gateway-process/key-file.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
@@ -75,7 +74,9 @@ async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
   const { io, settings } = context;
   const { folder } = settings;
   const cache = join(cacheFolder(io.env, io.platform, io.homeFolder), "millrace");
-  const gateway = readGatewayRecord(settings.gatewayFile);
+  const gateway =
+    holderOf(settings.gatewayFile) ??
+    (await earlierBuild(settings.gatewayFile, readKey(settings.keyFile), context.signal));
   const clients = setUpClients(folder);
   const { own, sessions } = await withConversations({}, context, (found) => Promise.resolve(found));
   const bytes = own.reduce((sum, cascade) => sum + cascade.bytes, 0);
@@ -84,11 +85,10 @@ async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
       plan: "Stop the service and remove it",
       take: () => actOnService("uninstall", context).then(() => []),
     },
-    gateway !== undefined &&
-      processRuns(gateway.pid) && {
-        plan: `Stop the gateway at ${gateway.url ?? gateway.socket ?? "its start"}`,
-        take: () => stopGateway(stopMs, context).then(() => []),
-      },
+    gateway !== undefined && {
+      plan: `Stop the gateway at ${gateway.url ?? gateway.socket ?? "its start"}`,
+      take: () => stopGateway(stopMs, context).then(() => []),
+    },
     clients.length > 0 && {
       plan: `Restore the earlier settings of ${clients.join(", ")}`,
       take: () => Promise.resolve(clients.flatMap((client) => restored(client, context))),

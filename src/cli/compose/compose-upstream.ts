@@ -10,7 +10,7 @@ import { defaultModelHere, readableConfig, readConfig } from "../config/read-con
 import type { IdeMemory } from "../serve/ide-in-use.ts";
 import { promptServers } from "../serve/prompt-servers.ts";
 import { readSettings } from "../settings.ts";
-import { openOwnJournal, ownerName } from "./own-cascades.ts";
+import { openOwnJournal } from "./own-cascades.ts";
 import { startingIde } from "./starting-ide.ts";
 
 /** The parts that answer prompts on this machine, and their models. */
@@ -37,7 +37,7 @@ export function composeUpstream(options: UpstreamOptions, memory?: IdeMemory) {
     seen = version;
     return options.preferred ?? defaultModelHere(io.env, config);
   };
-  const { owner = ownerName(randomUUID()) } = options;
+  const { owner = randomUUID() } = options;
   const journal = openOwnJournal(settings);
   const servers = promptServers(finder, memory);
   const starting = startingIde(finder, io.clock, servers);

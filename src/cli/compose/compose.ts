@@ -24,6 +24,7 @@ import { hostsFolder } from "../agents/agent-spec.ts";
 import { agentStats } from "../agents/compose-agents.ts";
 import { sessionFile } from "../gateway-process/gateway-file.ts";
 import { type GatewayLifecycle, logLifecycle } from "../gateway-process/gateway-log.ts";
+import type { Home } from "../gateway-process/home.ts";
 import { followKeyFile, readOrMakeKey } from "../gateway-process/key-file.ts";
 import { pausable, readPause } from "../gateway-process/pause-file.ts";
 import { composeKeys } from "../keys/compose-keys.ts";
@@ -42,7 +43,7 @@ import { composeUpstream } from "./compose-upstream.ts";
 import { consentBook, consentCheck } from "./consent.ts";
 import { healthDetails } from "./health-details.ts";
 import { ideVerdicts } from "./ide-verdicts.ts";
-import { isElsewhere, ownerIsGone, ownerName, trajectoryNotes } from "./own-cascades.ts";
+import { trajectoryNotes } from "./own-cascades.ts";
 
 /** A gateway's options, and the process that it runs in. */
 export interface ComposeOptions {
@@ -53,8 +54,7 @@ export interface ComposeOptions {
     readonly showTexts?: "on" | "off";
   };
   readonly log: GatewayLog;
-  /** Random, of this start. */
-  readonly instance: string;
+  readonly home: Pick<Home, "id" | "instance">;
   readonly allowedHosts?: readonly string[];
   readonly allowedOrigins?: readonly string[];
 }
@@ -63,7 +63,7 @@ export interface ComposeOptions {
 export type GatewayParts = Awaited<ReturnType<typeof compose>>;
 
 /** The one place where the parts of a gateway meet. */
-export async function compose({ io, settings, options, log, instance, ...allowed }: ComposeOptions) {
+export async function compose({ io, settings, options, log, home, ...allowed }: ComposeOptions) {
   const { clock } = io;
   const { folder } = settings;
   const overrides = overridesOf(io, options);
@@ -73,7 +73,8 @@ export async function compose({ io, settings, options, log, instance, ...allowed
   const storeFile = options.store === "memory" ? undefined : settings.storeFile;
   const redis = options.store === "redis" ? options.redisUrl : undefined;
   const keepsConversations = options.continuity === "on";
-  const owner = ownerName(instance);
+  const { instance } = home;
+  const owner = `${home.id}/${instance}`;
 
   const events = new Emitter<GatewayLifecycle>();
   let tailLost: string | undefined;
@@ -125,8 +126,8 @@ export async function compose({ io, settings, options, log, instance, ...allowed
     events,
     implicitJoins: true,
     owner,
-    ownerIsGone: (other) => ownerIsGone(other, owner),
-    isElsewhere,
+    ownerIsGone: (other) => other !== owner && (redis === undefined || other.startsWith(`${home.id}/`)),
+    isElsewhere: (other) => redis !== undefined && !other.startsWith(`${home.id}/`),
     ...(redis && { account: promptAccount(finder, servers, clock) }),
     layout: (request, model, how) =>
       layoutPrompt(request, { ...model, contextTokens: contextTokens(model.uid) }, how).prompt,

@@ -1,7 +1,6 @@
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
-import { ownProcess, readOwner, spellOwner, stateOfOwner } from "../../base/node/process-owner.ts";
 import { type CascadeFile, codeiumFoldersIn, listCascadeFiles } from "../../ide/cascades/cascade-files.ts";
 import { type CascadeJournal, type LastAsk, openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { Ide } from "../../ide/ide.ts";
@@ -92,26 +91,4 @@ export function lastUsedMs({ startedAtMs, modifiedAtMs }: OwnCascade): number {
 export function olderThan(cascades: readonly OwnCascade[], ageMs: number, clock: Clock): readonly OwnCascade[] {
   const before = clock.now() - ageMs;
   return cascades.filter((cascade) => lastUsedMs(cascade) < before);
-}
-
-/** Names this process among those that share a store: machine, boot, pid, start, and a value that is another one for each gateway in it. */
-export function ownerName(instance: string): string {
-  return `${spellOwner(ownProcess())}/${instance}`;
-}
-
-/** Whether the owner ran on another machine or in another container. */
-export function isElsewhere(owner: string): boolean {
-  const other = readOwner(owner);
-  return other === undefined || stateOfOwner(other) === "elsewhere";
-}
-
-/**
- * Whether the owner's process has certainly ended: it ran on this machine, and it does not run or was this process. If that is unclear,
- * only the end of its lease counts.
- */
-export function ownerIsGone(owner: string, self: string): boolean {
-  const other = readOwner(owner);
-  if (other === undefined || owner === self) return false;
-  const state = stateOfOwner(other);
-  return state === "gone" || (state === "alive" && other.pid === process.pid);
 }

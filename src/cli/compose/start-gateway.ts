@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { systemClock } from "../../base/clock.ts";
 import { openLogLines } from "../gateway-process/gateway-log.ts";
 import { type Home, takeHome } from "../gateway-process/home.ts";
+import { readKey } from "../gateway-process/key-file.ts";
 import { version } from "../package-files.ts";
 import { environmentOptions } from "../serve/gateway-options.ts";
 import { readSettings, type Settings } from "../settings.ts";
@@ -59,7 +60,7 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     startedAtMs: io.clock.now(),
     startedBy: "program" as const,
   };
-  const told = { clock: io.clock, note: (text: string) => process.emitWarning(text) };
+  const told = { clock: io.clock, note: (text: string) => process.emitWarning(text), key: readKey(settings.keyFile) };
   const home = await takeHome(settings.gatewayFile, record, told, io.signal);
   try {
     return await startIn(home, { ...options, env }, { io, settings });
@@ -87,7 +88,7 @@ async function startIn(
       accept: accept ?? asked.accept,
     },
     log: openLogLines(io, "warn"),
-    instance: home.instance,
+    home,
   });
   const listening = await composed.gateway
     .listen({ host: "127.0.0.1", port: options.port ?? 0 })

@@ -14,8 +14,6 @@ const recordSchema = z.object({
   socket: z.string().optional(),
   /** It takes no more requests, and ends. */
   isStopping: z.boolean().optional(),
-  /** Its process, as `spellOwner` writes it. */
-  owner: z.string().optional(),
   pid: z.number().int().positive(),
   /** Random, made at each start: a gateway that answers with another one did not write the file. */
   instance: z.string(),

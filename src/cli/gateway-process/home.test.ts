@@ -1,13 +1,11 @@
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
-import { ownProcess, type ProcessOwner, spellOwner } from "../../base/node/process-owner.ts";
-import { type GatewayRecord, readGatewayFile, readGatewayRecord, writeGatewayFile } from "./gateway-file.ts";
-import { type Home, takeHome } from "./home.ts";
+import { readGatewayFile, readGatewayRecord, writeGatewayFile } from "./gateway-file.ts";
+import { askToStop, type Home, holderOf, takeHome } from "./home.ts";
 
 const at = { url: "http://127.0.0.1:42100" };
 const recordOf = (instance: string) => ({ pid: process.pid, instance, version: "0.1.0", startedAtMs: 1 });
@@ -28,10 +26,6 @@ function place() {
 }
 
 const never = new AbortController().signal;
-
-function ownedBy(owner: Partial<ProcessOwner>): GatewayRecord {
-  return { ...recordOf("other"), ...at, owner: spellOwner({ ...ownProcess(), ...owner }) };
-}
 
 test("a gateway that serves is found, only by its user; one that starts, stops or has left is not", async () => {
   const { file, take } = place();
@@ -58,10 +52,9 @@ test("a second gateway is told where the first one is, from its start to its end
   await expect(take("b")).rejects.toThrow(`already serves on ${at.url} ${who}`);
   home.serves({ socket: "/tmp/millrace.sock" });
   await expect(take("b")).rejects.toThrow(`already serves on /tmp/millrace.sock ${who}`);
-  writeGatewayFile(file, { ...ownedBy({}), startedBy: "command" });
+  writeGatewayFile(file, { ...recordOf("a"), ...at, startedBy: "command" });
   await expect(take("b")).rejects.toMatchObject({ hint: expect.stringContaining("`millrace restart` lets it stay") });
   home.leave();
-  rmSync(file, { force: true });
   (await take("b")).serves(at);
   expect(readGatewayFile(file)?.instance).toBe("b");
 });
@@ -86,71 +79,65 @@ test("one that stops without an end is named after half a minute", async () => {
   expect(await second).toMatchObject({ message: expect.stringContaining("is still stopping") });
 });
 
-const { pid: gone } = spawnSync(process.execPath, ["-e", ""]);
-test.each([
-  ["that was killed", { pid: gone }],
-  ["whose pid another program has now", { started: "1" }],
-  ["of before a power cut", { boot: "another" }],
-])("a gateway %s has no home", async (_, owner) => {
+test("what a gateway left that has ended keeps no home, whatever has its pid now", async () => {
   const { file, take } = place();
-  writeGatewayFile(file, ownedBy(owner));
+  writeGatewayFile(file, { ...recordOf("other"), ...at, pid: process.ppid });
+  expect(holderOf(file)).toBeUndefined();
   (await take("a")).serves(at);
   expect(readGatewayFile(file)?.instance).toBe("a");
 });
 
-test("a gateway of another machine is asked through the file, and one that does not answer has no home", async () => {
-  const { file, clock, notes, take } = place();
-  writeGatewayFile(file, ownedBy({ machine: "another", boot: "another" }));
-  const home = take("a");
-  await clock.advance(13_000);
-  expect((await home).instance).toBe("a");
-  expect(notes).toEqual([expect.stringContaining("another machine or container")]);
+test("the home's id is made once", async () => {
+  const { take } = place();
+  const first = await take("a");
+  first.leave();
+  expect((await take("b")).id).toBe(first.id);
 });
 
-test("a gateway of another machine that answers keeps its home", async () => {
-  const { file, clock, take } = place();
-  const there = await take("other"); // its keeper answers
-  writeGatewayFile(file, ownedBy({ machine: "another", boot: "another" }));
-  const second = take("b").catch((error: unknown) => error);
-  await clock.advance(13_000);
-  expect(await second).toMatchObject({ message: expect.stringContaining("of another machine or container") });
-  expect(readGatewayRecord(file)?.instance).toBe("other");
-  there.leave();
+test("a command asks the gateway at its door to stop, and one that has ended answers nobody", async () => {
+  const { file, take } = place();
+  const home = await take("a");
+  await vi.waitFor(async () => expect(await askToStop(file)).toBe(true));
+  expect(home.asked.aborted).toBe(true);
+  home.leave();
+  expect(await askToStop(file)).toBe(false);
 });
 
-test("while its folder cannot be written the file is missing, which is reported once and leaves no drafts", async () => {
+test("while its file cannot be written it is missing, which is reported once and leaves no drafts", async () => {
   const { file, clock, notes, take } = place();
-  writeFileSync(dirname(file), "no folder");
+  mkdirSync(file, { recursive: true }); // takes a draft, but not its name
   const home = await take("a");
   home.serves(at);
   await clock.advance(30_000);
   expect([readGatewayFile(file), notes.length]).toEqual([undefined, 1]);
-  rmSync(dirname(file));
-  mkdirSync(file, { recursive: true }); // takes a draft, but not its name
-  await clock.advance(5_000);
+  expect(holderOf(file)?.pid).toBe(0);
+  await expect(take("b")).rejects.toThrow("Your gateway is starting.");
   rmSync(file, { recursive: true });
-  await clock.advance(5_000);
+  await clock.advance(10_000);
   expect(readGatewayFile(file)).toMatchObject(at);
-  expect(readdirSync(dirname(file))).toEqual(["gateway.json"]);
+  expect(readdirSync(dirname(file)).toSorted()).toEqual(["gateway.door", "gateway.held", "gateway.json", "home-id"]);
 });
 
-test("a file that was removed is written again, and another gateway's file is neither changed nor removed", async () => {
+test("a home that cannot be locked is told, and has a gateway all the same", async () => {
+  const { file, notes, take } = place();
+  writeFileSync(dirname(file), "no folder");
+  const home = await take("a");
+  expect(notes[0]).toContain("cannot be locked");
+  expect(home.id).not.toBe("");
+});
+
+test("a file that was removed is written again, and a folder that was moved away is not made again", async () => {
   const { file, clock, take } = place();
   const home = await take("a");
   home.serves(at);
-  rmSync(dirname(file), { recursive: true });
-  await clock.advance(5_000);
+  rmSync(file);
+  await clock.advance(10_000);
   expect(readGatewayFile(file)).toMatchObject(at);
-  writeGatewayFile(file, { ...ownedBy({}), instance: "b" });
+  renameSync(dirname(file), `${dirname(file)}-away`);
+  await clock.advance(60_000);
+  expect(existsSync(dirname(file))).toBe(false);
+  mkdirSync(dirname(file));
   await clock.advance(60_000);
   home.leave();
-  expect(readGatewayFile(file)?.instance).toBe("b");
-});
-
-test("a folder that was removed is not made again at the end", async () => {
-  const { file, take } = place();
-  const home = await take("a");
-  rmSync(dirname(file), { recursive: true });
-  home.leave();
-  expect(existsSync(dirname(file))).toBe(false);
+  expect(readdirSync(dirname(file))).toEqual([]);
 });

@@ -1,16 +1,25 @@
-import { existsSync, statSync, utimesSync } from "node:fs";
-import { bestEffort } from "../../base/async.ts";
+import { randomUUID } from "node:crypto";
+import { mkdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { bestEffort, orAborted } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
-import { withFileLock } from "../../base/node/file-lock.ts";
-import { removeSync } from "../../base/node/move-file.ts";
-import { ownProcess, readOwner, spellOwner, stateOfOwner } from "../../base/node/process-owner.ts";
+import { type Door, defaultDoors, dial, openDoor } from "../../base/node/door.ts";
+import { identifyListener } from "../../base/node/gateway-proof.ts";
+import { removeIfThere } from "../../base/node/move-file.ts";
+import { replaceFileSync } from "../../base/node/replace-file.ts";
+import { isLocked, takeLock } from "../../base/node/system-lock.ts";
+import type { Secret } from "../../base/secret.ts";
 import { spellAge } from "../terminal/spell.ts";
-import { type GatewayRecord, readGatewayRecord, writeGatewayFile } from "./gateway-file.ts";
+import { type GatewayRecord, readGatewayFile, readGatewayRecord, writeGatewayFile } from "./gateway-file.ts";
 
 /** The home of a gateway, which no other gateway has meanwhile. */
 export interface Home {
+  /** Random, made once for each home: the owner of its turns. */
+  readonly id: string;
   readonly instance: string;
+  /** Aborts when a command asks the gateway to stop. */
+  readonly asked: AbortSignal;
   /** From now on other commands find the gateway there. */
   serves(at: Pick<GatewayRecord, "url" | "socket">): void;
   /** From now on no command finds the gateway, and the next gateway waits for its end. */
@@ -20,72 +29,99 @@ export interface Home {
 }
 
 /** How often it is looked whether the file is there; ms. A row of docs/dev/turn-machine.md. */
-const keepEveryMs = 5_000;
-/** How long a gateway elsewhere has to answer through the file; ms. More than two looks of it. */
-const answerMs = 12_000;
+const keepEveryMs = 10_000;
 /** How long a gateway has to end its answers once it stops; ms. Later its service manager kills it, and commands give up waiting. */
 export const stopMs = 30_000;
 const lookEveryMs = 50;
-/** The time that a file gets as a question; s since the epoch. Every file system can hold it. */
-const questionSeconds = 1_000_000_000;
+/** How long a gateway has to answer at its door, and one of an earlier build at its port; ms. */
+const answerMs = 5_000;
+
+/** The files of a home, beside the gateway's file. */
+function filesBeside(file: string) {
+  const folder = dirname(file);
+  return { lock: join(folder, "gateway.held"), door: join(folder, "gateway.door"), id: join(folder, "home-id") };
+}
 
 /**
- * Takes the home of this gateway file, until `leave`. A gateway whose process has ended has no home: the system knows its pid, its start
- * and its boot. One that is stopping is waited for. One of another machine or container is asked through the file (`answersElsewhere`).
- * Where the file cannot be written, the gateway has its home all the same, unless the file names a living one.
+ * Takes the home of this gateway file, until `leave`. The home is held by a lock of the system, which ends with the process. A gateway that
+ * is stopping is waited for. Where the lock cannot be made, as on a disk that takes no changes, the gateway runs without it: this is told.
  *
  * @throws MillraceError `invalid_request` that names the gateway that has the home.
  * Source: test/e2e/one-gateway.test.ts.
  */
 export async function takeHome(
   file: string,
-  claim: Omit<GatewayRecord, "url" | "socket" | "isStopping" | "owner">,
-  { clock, note }: { readonly clock: Clock; readonly note: (text: string) => void },
+  claim: Omit<GatewayRecord, "url" | "socket" | "isStopping">,
+  {
+    clock,
+    note,
+    key,
+  }: { readonly clock: Clock; readonly note: (text: string) => void; readonly key?: Secret | undefined },
   signal: AbortSignal,
 ): Promise<Home> {
-  const record = { ...claim, owner: spellOwner(ownProcess()) };
   const giveUpAtMs = clock.monotonic() + stopMs;
-  const told = new Set<string>();
-  const tell = (text: string) => {
-    if (!told.has(text)) note(text);
-    told.add(text);
-  };
-  let silent: string | undefined;
+  let told = false;
   for (;;) {
-    const { holder } = put(file, record, silent);
-    if (holder === undefined) return keepHome(file, record, { clock, note });
-    if (stateOf(holder) === "elsewhere") {
-      tell(
-        "This home belongs to a gateway of another machine or container. Millrace checks whether that one still runs.",
-      );
-      if (await answersElsewhere(file, holder, clock, signal)) throw alreadyServes(holder, clock.now());
-      silent = holder.instance;
-      continue;
+    const giveBack = tryLock(file, note);
+    if (giveBack !== undefined) {
+      const earlier = await earlierBuild(file, key, signal);
+      if (earlier === undefined) return keepHome(file, claim, giveBack, { clock, note });
+      giveBack();
+      throw alreadyServes(earlier, clock.now());
     }
+    const holder = holderOf(file);
+    if (holder === undefined) continue;
     if (holder.isStopping !== true || clock.monotonic() > giveUpAtMs) throw alreadyServes(holder, clock.now());
-    tell(`Your gateway (process ${holder.pid}) is still stopping. The new one starts when it has ended.`);
+    if (!told) note(`Your gateway (process ${holder.pid}) is still stopping. The new one starts when it has ended.`);
+    told = true;
     await clock.sleep(lookEveryMs, signal);
   }
 }
 
-/** The gateway of this machine that has the home, also one that starts or stops; undefined if none does. */
+/** The gateway that has the home, also one that starts or stops; undefined if none does. One that could not write its file has the pid 0. */
 export function holderOf(file: string): GatewayRecord | undefined {
-  const record = readGatewayRecord(file);
-  return record !== undefined && stateOf(record) === "alive" ? record : undefined;
+  if (!isLocked(filesBeside(file).lock)) return undefined;
+  return readGatewayRecord(file) ?? { pid: 0, instance: "", version: "", startedAtMs: 0 };
 }
 
-/** Removes what a gateway left that has ended, unless another one has the home by now. Throws the file system's errors. */
+/** A gateway of an earlier build, which has no lock: it proves that it knows the key. */
+export async function earlierBuild(
+  file: string,
+  key: Secret | undefined,
+  signal: AbortSignal,
+): Promise<GatewayRecord | undefined> {
+  const record = key === undefined ? undefined : readGatewayFile(file);
+  if (key === undefined || record === undefined) return undefined;
+  return (await identifyListener(record, key, answerMs, signal)) === "ours" ? record : undefined;
+}
+
+/** Asks the gateway that has the home to stop. False where it does not answer: it has ended, or hangs. */
+export async function askToStop(file: string): Promise<boolean> {
+  let socket: Awaited<ReturnType<typeof dial>> | undefined;
+  try {
+    socket = await dial(filesBeside(file).door);
+    const answered = new Promise<void>((resolve, reject) => {
+      socket?.once("data", () => resolve());
+      socket?.once("close", () => reject(new Error("the gateway has ended")));
+    });
+    socket.write("stop");
+    await orAborted(answered, AbortSignal.timeout(answerMs));
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket?.destroy();
+  }
+}
+
+/** Removes what a gateway left that has ended, unless another one has the home by now. */
 export function clearHome(file: string, { instance }: Pick<GatewayRecord, "instance">): void {
-  if (!existsSync(file)) return; // the lock would make the folder again
-  withFileLock(file, () => {
-    if (readGatewayRecord(file)?.instance === instance) removeSync(file);
-  });
+  if (readGatewayRecord(file)?.instance === instance) removeIfThere(file);
 }
 
 /** The error for a second gateway of one home. */
 export function alreadyServes(holder: GatewayRecord, nowMs: number): MillraceError {
   const { url, socket, pid, startedAtMs, startedBy, isStopping } = holder;
-  const isHere = stateOf(holder) !== "elsewhere";
   const does =
     isStopping === true
       ? "is still stopping"
@@ -98,134 +134,134 @@ export function alreadyServes(holder: GatewayRecord, nowMs: number): MillraceErr
       : startedBy === "command"
         ? "A command started it, so it ends after ten minutes without use: `millrace restart` lets it stay, `millrace stop` stops it."
         : "`millrace stop` stops it, `millrace restart` restarts it.";
-  return new MillraceError(
-    "invalid_request",
-    `Your gateway ${does} (process ${pid}${isHere ? "" : " of another machine or container"}, started ${spellAge(nowMs - startedAtMs)} ago).`,
-    {
-      param: "port",
-      hint: `A home has one gateway. ${isHere ? stop : "Stop it there."} A second one needs a home of its own: set MILLRACE_HOME to another folder.`,
-      details: { gateway: { pid, at: url ?? socket ?? null } },
-    },
-  );
+  const who = pid === 0 ? "" : ` (process ${pid}, started ${spellAge(nowMs - startedAtMs)} ago)`;
+  return new MillraceError("invalid_request", `Your gateway ${does}${who}.`, {
+    param: "port",
+    hint: `A home has one gateway. ${stop} A second one needs a home of its own: set MILLRACE_HOME to another folder.`,
+    details: { gateway: { pid, at: url ?? socket ?? null } },
+  });
 }
 
-/** `gone` for a record without a process, or with two: no gateway wrote it. */
-function stateOf({ owner = "", pid }: GatewayRecord): "alive" | "gone" | "elsewhere" {
-  const process = readOwner(owner);
-  return process?.pid === pid ? stateOfOwner(process) : "gone";
-}
-
-/** Writes the record, unless another gateway has the home: that one is answered. `silent`: one that does not count. */
-function put(
-  file: string,
-  record: GatewayRecord,
-  silent?: string,
-): { readonly holder?: GatewayRecord; readonly problem?: unknown } {
-  const other = () => {
-    const found = readGatewayRecord(file);
-    const isOther = found !== undefined && found.instance !== record.instance && found.instance !== silent;
-    return isOther && stateOf(found) !== "gone" ? { holder: found } : undefined;
-  };
+/** The function that gives the lock back; undefined while another gateway has it. */
+function tryLock(file: string, note: (text: string) => void): (() => void) | undefined {
   try {
-    return withFileLock(file, () => {
-      const held = other();
-      if (held === undefined) writeGatewayFile(file, record);
-      return held ?? {};
-    });
-  } catch (problem) {
-    return other() ?? { problem };
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    return takeLock(filesBeside(file).lock);
+  } catch (error) {
+    if (isHeldHere(file)) return undefined; // on a disk that takes no changes any more
+    note(`${dirname(file)} cannot be locked (${reason(error)}). Take care that no second gateway uses this home.`);
+    return () => undefined;
   }
 }
 
-/** A file that this user may not read any more ends no gateway. */
-function attempt<T extends object>(use: () => T): Partial<T> & { readonly problem?: unknown } {
+function isHeldHere(file: string): boolean {
   try {
-    return use();
-  } catch (problem) {
-    return { problem } as Partial<T> & { readonly problem: unknown };
+    return isLocked(filesBeside(file).lock);
+  } catch {
+    return false;
   }
 }
 
-/**
- * Keeps the record in place until the home is left. If the disk is full, or the folder is not writable or was removed, other commands
- * cannot find the gateway, but it still runs: the reason is told once.
- */
+/** Keeps the record in place until the home is left. The folder is never made again: what is at its place then is another home. */
 function keepHome(
   file: string,
-  record: GatewayRecord,
+  claim: GatewayRecord,
+  giveBack: () => void,
   { clock, note }: { readonly clock: Clock; readonly note: (text: string) => void },
 ): Home {
   const left = new AbortController();
-  let current = record;
+  const asked = new AbortController();
+  let current = claim;
   let told = false;
-  const write = (changed: GatewayRecord) => {
-    current = changed;
-    const { problem } = attempt(() => put(file, current));
-    if (problem === undefined || told) return;
-    told = true;
-    note(
-      `${file} cannot be written (${problem instanceof Error ? problem.message : "unknown reason"}). Until it can, other commands do not find this gateway.`,
-    );
+  const write = () => {
+    try {
+      writeGatewayFile(file, current);
+    } catch (error) {
+      if (!told)
+        note(`${file} cannot be written (${reason(error)}). Until it can, other commands do not find this gateway.`);
+      told = true;
+    }
   };
-  const isOwn = () => attempt(() => ({ held: readGatewayRecord(file)?.instance })).held === record.instance;
+  const become = (record: GatewayRecord) => {
+    current = record;
+    if (isOwnPlace()) write();
+  };
+  write();
+  const id = homeId(file);
+  const isOwnPlace = () => readId(file) === (id.isKept ? id.value : undefined);
+  const door = openHomeDoor(file, () => asked.abort());
   const look = async () => {
     while (!left.signal.aborted) {
       await bestEffort(clock.sleep(keepEveryMs, left.signal));
-      if (left.signal.aborted) return;
-      const isAsked = askedAt(file);
-      if (isAsked === undefined) write(current);
-      else if (isAsked && isOwn()) touch(file, clock.now() / 1_000);
+      if (!left.signal.aborted && isOwnPlace() && readRecord(file) === undefined) write();
     }
   };
   void look();
   return {
-    instance: record.instance,
-    serves: (at) => write({ ...record, ...at }),
-    stops: () => write({ ...record, isStopping: true }),
+    id: id.value,
+    instance: claim.instance,
+    asked: asked.signal,
+    serves: (at) => become({ ...claim, ...at }),
+    stops: () => become({ ...claim, isStopping: true }),
     leave() {
+      if (left.signal.aborted) return;
       left.abort();
-      try {
-        clearHome(file, record);
-      } catch {
-        // the disk takes no changes: the record names a process that has ended
-      }
+      door?.close();
+      if (readRecord(file)?.instance === claim.instance) removeIfThere(file);
+      giveBack();
     },
   };
 }
 
-/**
- * Asks a gateway that this system cannot see whether it runs: the file gets an old time, and a running gateway sets it again within
- * seconds. No gateway writes to the disk for this while nobody asks.
- */
-async function answersElsewhere(
-  file: string,
-  { instance }: GatewayRecord,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<boolean> {
-  if (!touch(file, questionSeconds)) return false;
-  const giveUpAtMs = clock.monotonic() + answerMs;
-  while (clock.monotonic() < giveUpAtMs) {
-    await clock.sleep(5 * lookEveryMs, signal);
-    if (askedAt(file) !== true) return readGatewayRecord(file)?.instance === instance;
+/** The home's id, made at its first gateway; only the one that has the lock makes it. One that cannot be kept lasts as long as the gateway. */
+function homeId(file: string): { readonly value: string; readonly isKept: boolean } {
+  const kept = readId(file);
+  if (kept !== undefined) return { value: kept, isKept: true };
+  const value = randomUUID();
+  try {
+    replaceFileSync(filesBeside(file).id, `${value}\n`);
+    return { value, isKept: true };
+  } catch {
+    return { value, isKept: false };
   }
-  return false;
 }
 
-/** Whether the file has the time of the question; undefined if there is none. */
-function askedAt(file: string): boolean | undefined {
+function readId(file: string): string | undefined {
   try {
-    return statSync(file).mtimeMs === 1_000 * questionSeconds;
+    return readFileSync(filesBeside(file).id, "utf8").trim() || undefined;
   } catch {
     return undefined;
   }
 }
 
-function touch(file: string, seconds: number): boolean {
+function readRecord(file: string): GatewayRecord | undefined {
   try {
-    utimesSync(file, seconds, seconds);
-    return true;
+    return readGatewayRecord(file);
   } catch {
-    return false; // a disk that takes no changes
+    return undefined; // a file that this user may not read any more ends no gateway
   }
+}
+
+/** Where commands ask the gateway to stop. Without it, as on a full disk, it can be stopped by its terminal or service. */
+function openHomeDoor(file: string, onStop: () => void): Door | undefined {
+  const { door } = filesBeside(file);
+  removeIfThere(door); // of a gateway that was killed: this one has the lock
+  try {
+    const opened = openDoor(door, defaultDoors, (socket) => {
+      socket.once("data", () => {
+        onStop();
+        socket.end("stops");
+      });
+    });
+    opened.opened.catch(() => undefined);
+    opened.server.on("error", () => undefined);
+    opened.server.unref();
+    return opened;
+  } catch {
+    return undefined;
+  }
+}
+
+function reason(error: unknown): string {
+  return error instanceof Error ? error.message : "unknown reason";
 }

@@ -1,7 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { dirname } from "node:path";
-import { bestEffort } from "../../base/async.ts";
-import type { Clock } from "../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { lookAt } from "../../base/node/file-access.ts";
 import { withFileLock } from "../../base/node/file-lock.ts";
@@ -55,12 +53,9 @@ function makeKey(file: string): Secret {
   }
 }
 
-/** How often a running gateway looks for its key's file when no request asks; ms. A row of docs/dev/turn-machine.md. */
-const lookEveryMs = 10_000;
-
 /**
- * The owner's key in a running gateway: always the key of the file. A replaced file ends the old key at the next request. A deleted
- * file ends it too: a new key is made, and written in its place. A file that cannot be used, or no place for a new one, changes nothing.
+ * The owner's key in a running gateway: the key of the file. A replaced file ends the old key at the next request. While the file is
+ * missing or cannot be used, as while the home is moved away, the key stays: nothing is written to its place.
  */
 export function followKeyFile(file: string, first: Secret): () => Secret {
   let key = first;
@@ -69,21 +64,13 @@ export function followKeyFile(file: string, first: Secret): () => Secret {
     const version = fileVersion(file);
     if (version === seen && version !== undefined) return key;
     try {
-      key = readOrMakeKey(file);
-      seen = fileVersion(file);
+      key = readKey(file) ?? key;
+      seen = version;
     } catch {
       seen = version; // `millrace doctor` says why it cannot be used
     }
     return key;
   };
-}
-
-/** Asks for the key every ten seconds, so that a deleted file is replaced without a request as well. Never rejects. */
-export async function keepKeyFile(ownerKey: () => Secret, clock: Clock, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    await bestEffort(clock.sleep(lookEveryMs, signal));
-    if (!signal.aborted) ownerKey();
-  }
 }
 
 function unwritable(file: string, cause: unknown): MillraceError {

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { takeLock } from "../../base/node/system-lock.ts";
 import { readSettings } from "../settings.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { environmentOptions } from "./gateway-options.ts";
@@ -12,6 +13,8 @@ function beside(running: Readonly<Record<string, string>>, env: Readonly<Record<
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const gateway = { url: "http://127.0.0.1:1", pid: process.pid, instance: "a", version: "1", startedAtMs: 0 };
   writeFileSync(join(folder, "gateway.json"), JSON.stringify({ ...gateway, options: running }));
+  const giveBack = takeLock(join(folder, "gateway.held"));
+  onTestFinished(() => giveBack?.());
   const io = fakeIo({ homeFolder: folder, env: { MILLRACE_IDE_ONLY_HOME: "", MILLRACE_HOME: folder, ...env } });
   return { io, settings: readSettings(io) };
 }

@@ -1,7 +1,6 @@
 import { MillraceError } from "../../base/errors.ts";
-import { processRuns } from "../../base/node/process-exists.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { type GatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { holderOf } from "../gateway-process/home.ts";
 import { kebab, spellDuration } from "../options.ts";
 import type { Settings } from "../settings.ts";
 import { type GatewayCommandOptions, ownGatewayOptions } from "./gateway-options.ts";
@@ -51,13 +50,11 @@ function quoted(word: string): string {
 
 /** The options of the gateway that runs, where one runs and says them. A command that needs the gateway says why its file cannot be read. */
 function runningOptions(settings: Settings): Readonly<Record<string, string>> | undefined {
-  let gateway: GatewayFile | undefined;
   try {
-    gateway = readGatewayFile(settings.gatewayFile);
+    return holderOf(settings.gatewayFile)?.options;
   } catch {
     return undefined;
   }
-  return gateway !== undefined && processRuns(gateway.pid) ? gateway.options : undefined;
 }
 
 /**

@@ -1,9 +1,11 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { pathToFileURL } from "node:url";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
-import { ownProcess, spellOwner } from "../../base/node/process-owner.ts";
 import { describeRecordStore, sampleRecord } from "../records/record-store.conformance.ts";
 import { openFileRecordStore } from "./file-record-store.ts";
 
@@ -34,38 +36,43 @@ describe("records in files", () => {
     const store = await openFileRecordStore({ folder });
     await (await store.take(key))?.save({ ...sampleRecord(key), label: "canary-label" });
     expect(modeOf(folder, 0o700)).toBe(0o700);
-    for (const name of readdirSync(folder)) {
+    for (const name of readdirSync(folder).filter((each) => !each.endsWith(".door"))) {
       expect(modeOf(join(folder, name), 0o600)).toBe(0o600);
       expect(readFileSync(join(folder, name)).toString("latin1")).not.toMatch(/canary-label|aGVsbG8|AAAAAAAA/);
     }
   });
 
-  test("belong to the next process when their owner died", async () => {
+  test("stay with a process that lives, and belong to the next one once it was killed", async () => {
     const folder = newFolder();
-    const owned = await (await openFileRecordStore({ folder })).take(key);
-    await owned?.save(sampleRecord(key));
-    const ownerFile = join(folder, `${key}.1.owner`);
-    writeFileSync(ownerFile, spellOwner({ ...ownProcess(), pid: 2 ** 30 })); // no system has such a pid
-    const next = await (await openFileRecordStore({ folder })).take(key);
+    const module = JSON.stringify(pathToFileURL(join(import.meta.dirname, "file-record-store.ts")).href);
+    const program = `
+      const { openFileRecordStore } = await import(${module});
+      const owned = await (await openFileRecordStore({ folder: ${JSON.stringify(folder)} })).take(${JSON.stringify(key)});
+      await owned.save(${JSON.stringify(sampleRecord(key))});
+      console.log("owned");
+      setInterval(() => {}, 1e6);
+    `;
+    const words = ["--experimental-strip-types", "--no-warnings", "--input-type=module", "-e", program];
+    const owner = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "inherit"] });
+    onTestFinished(() => void owner.kill("SIGKILL"));
+    await once(owner.stdout, "data");
+    const store = await openFileRecordStore({ folder });
+    expect(await store.take(key)).toBeUndefined();
+    const ended = once(owner, "exit");
+    owner.kill("SIGKILL");
+    await ended;
+    const next = await store.take(key);
     expect(await next?.read()).toEqual(sampleRecord(key));
+    expect(readdirSync(folder).filter((name) => name.endsWith(".door"))).toHaveLength(1);
+  });
+
+  test("belong to the next process when their owner file is of an earlier build, and the one before writes no more", async () => {
+    const folder = newFolder();
+    const store = await openFileRecordStore({ folder });
+    const owned = await store.take(key);
+    writeFileSync(join(folder, `${key}.1.owner`), `machine.boot.space.1/${process.ppid}`);
+    expect(await store.take(key)).toBeDefined();
     await expect(owned?.save(sampleRecord(key))).rejects.toMatchObject({ details: { reason: "record_taken" } });
-  });
-
-  test("belong to the next process when another one has their owner's pid now", async () => {
-    const folder = newFolder();
-    await (await openFileRecordStore({ folder })).take(key);
-    const ownerFile = join(folder, `${key}.1.owner`);
-    if (ownProcess().started === "") return; // the system does not say when a process started
-    writeFileSync(ownerFile, spellOwner({ ...ownProcess(), started: "1" }));
-    expect(await (await openFileRecordStore({ folder })).take(key)).toBeDefined();
-  });
-
-  test("stay with another process that lives", async () => {
-    const folder = newFolder();
-    await (await openFileRecordStore({ folder })).take(key);
-    const ownerFile = join(folder, `${key}.1.owner`);
-    writeFileSync(ownerFile, spellOwner({ ...ownProcess(), pid: process.ppid, started: "" }));
-    expect(await (await openFileRecordStore({ folder })).take(key)).toBeUndefined();
   });
 
   test("survive a death between the record and its mark, and leave nothing behind in the end", async () => {

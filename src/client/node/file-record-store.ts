@@ -1,6 +1,5 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, systemClock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { readIfThere } from "../../base/node/durable-file.ts";
 import type { RecordKey } from "../link/web-platform.ts";
@@ -15,7 +14,6 @@ export interface FileStoreOptions {
   readonly folder: string;
   /** 32 bytes that seal the records; those of the file `records.key` in the folder (0600, made at first) otherwise. */
   readonly key?: Uint8Array<ArrayBuffer>;
-  readonly clock?: Clock;
 }
 
 /**
@@ -26,7 +24,7 @@ export interface FileStoreOptions {
  * @throws MillraceError `degraded` if the folder or its key cannot be read or made, `invalid_request` for a key of another length.
  */
 export async function openFileRecordStore(options: FileStoreOptions): Promise<RecordStore> {
-  const { folder, clock = systemClock } = options;
+  const { folder } = options;
   const key = await openKey(options);
   return {
     survivesRestart: true,
@@ -41,8 +39,8 @@ export async function openFileRecordStore(options: FileStoreOptions): Promise<Re
     },
     take: async (streamKey) => {
       requireFileName(streamKey);
-      const owner = await OwnerFile.take(folder, streamKey, clock.now());
-      return owner && new FileRecord({ folder, streamKey, owner, key, clock });
+      const owner = await OwnerFile.take(folder, streamKey);
+      return owner && new FileRecord({ folder, streamKey, owner, key });
     },
   };
 }

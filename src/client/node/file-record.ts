@@ -1,7 +1,5 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { bestEffort } from "../../base/async.ts";
-import type { Clock } from "../../base/clock.ts";
 import { readIfThere, syncFolder } from "../../base/node/durable-file.ts";
 import { moveFile, remove } from "../../base/node/move-file.ts";
 import { replaceFile } from "../../base/node/replace-file.ts";
@@ -22,7 +20,6 @@ export interface FileRecordPlace {
   readonly streamKey: string;
   readonly owner: OwnerFile;
   readonly key: RecordKey;
-  readonly clock: Clock;
 }
 
 /** One stream's record in a file store, held by its owner. */
@@ -59,14 +56,13 @@ export class FileRecord implements OwnedRecord {
 
   async save(record: StreamRecord): Promise<void> {
     await this.#requireOwner();
-    const { folder, owner, key, clock } = this.#place;
+    const { folder, key } = this.#place;
     try {
       const before = await this.#begin();
       await replaceFile(this.#path, await sealRecord(key, record, before + 1), { flush: true });
       this.#generation = before + 1;
       await this.#moveMark(before, before + 1);
       await syncFolder(folder);
-      await bestEffort(owner.touch(clock.now()));
     } catch (error) {
       throw recordNotWritten(error);
     }

@@ -1,47 +1,52 @@
-import { open, readdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
+import { link, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
+import { type Door, defaultDoors, dial, openDoor } from "../../base/node/door.ts";
 import { remove } from "../../base/node/move-file.ts";
-import { ownProcess, readOwner, spellOwner, stateOfOwner } from "../../base/node/process-owner.ts";
 
 const ending = "owner";
-/** A holder on another machine that shared the folder is believed gone after this long without a sign. */
-const foreignMs = 3_600_000;
+const doorName = /^[\w-]+\.door$/;
 
 /**
  * The right to a stream's record, among processes of one machine. Each owner has a number and makes one file for it: the highest
- * number owns the record. An empty file means that the owner gave the record back; so does a file whose process has ended. An
- * owner that was replaced finds the next number before it writes.
+ * number owns the record. The file names a door (`base/node/door.ts`) at which the owner listens while it lives. An empty file means that
+ * the owner gave the record back. An owner that was replaced finds the next number before it writes.
  */
 export class OwnerFile {
   readonly #folder: string;
   readonly #streamKey: string;
   readonly #number: number;
+  readonly #door: Door;
 
-  private constructor(folder: string, streamKey: string, number: number) {
+  private constructor(folder: string, streamKey: string, number: number, door: Door) {
     this.#folder = folder;
     this.#streamKey = streamKey;
     this.#number = number;
+    this.#door = door;
   }
 
   /** Undefined while a process that lives has it. */
-  static async take(folder: string, streamKey: string, nowMs: number): Promise<OwnerFile | undefined> {
+  static async take(folder: string, streamKey: string): Promise<OwnerFile | undefined> {
     const numbers = await numbersOf(folder, streamKey, ending);
     const last = numbers.at(-1) ?? 0;
-    if (last > 0 && !(await isFree(pathOf(folder, streamKey, last), nowMs))) return undefined;
+    const left = last === 0 ? "" : await textOf(pathOf(folder, streamKey, last));
+    if (!(await isFree(folder, left))) return undefined;
+    const name = `${crypto.randomUUID().slice(0, 8)}.door`; // a socket's path is short
+    const door = openDoor(join(folder, name), defaultDoors, (socket) => socket.destroy());
+    door.server.unref(); // a stream that is open keeps no program alive
     try {
-      const file = await open(pathOf(folder, streamKey, last + 1), "wx", 0o600);
-      try {
-        await file.writeFile(spellOwner(ownProcess()));
-      } finally {
-        await file.close();
+      await door.opened;
+      if (await written(pathOf(folder, streamKey, last + 1), name)) {
+        for (const number of numbers) await bestEffort(remove(pathOf(folder, streamKey, number)));
+        if (doorName.test(left)) await bestEffort(remove(join(folder, left)));
+        return new OwnerFile(folder, streamKey, last + 1, door);
       }
+      door.close(); // another process was faster
+      return undefined;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "EEXIST") return undefined; // another process was faster
+      door.close();
       throw error;
     }
-    for (const number of numbers) await bestEffort(remove(pathOf(folder, streamKey, number)));
-    return new OwnerFile(folder, streamKey, last + 1);
   }
 
   /** Whether no other process has taken it since. */
@@ -49,19 +54,11 @@ export class OwnerFile {
     return (await numbersOf(this.#folder, this.#streamKey, ending)).at(-1) === this.#number;
   }
 
-  /** A sign of life, for those on other machines. */
-  async touch(nowMs: number): Promise<void> {
-    await utimes(this.#path, nowMs / 1000, nowMs / 1000);
-  }
-
   /** `forget`: no record is left, so that no number needs to be remembered. */
   async release(forget: boolean): Promise<void> {
-    if (!(await this.holds())) return;
-    await bestEffort(forget ? remove(this.#path) : writeFile(this.#path, ""));
-  }
-
-  get #path(): string {
-    return pathOf(this.#folder, this.#streamKey, this.#number);
+    const path = pathOf(this.#folder, this.#streamKey, this.#number);
+    if (await this.holds()) await bestEffort(forget ? remove(path) : writeFile(path, ""));
+    this.#door.close();
   }
 }
 
@@ -79,19 +76,39 @@ export async function numbersOf(folder: string, streamKey: string, ending: strin
     .sort((a, b) => a - b);
 }
 
-async function isFree(path: string, nowMs: number): Promise<boolean> {
-  let text: string;
-  let touchedAtMs: number;
+/** The file appears with its content, or not at all; false where it is there already. */
+async function written(path: string, text: string): Promise<boolean> {
+  const draft = `${path}.${crypto.randomUUID()}`;
   try {
-    text = await readFile(path, "utf8");
-    touchedAtMs = (await stat(path)).mtimeMs;
+    await writeFile(draft, text, { mode: 0o600, flag: "wx" });
+    await link(draft, path);
+    return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return true; // given back meanwhile
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false; // fs throws nothing else
+    throw error;
+  } finally {
+    await bestEffort(remove(draft));
+  }
+}
+
+/** "" where it was given back meanwhile. */
+async function textOf(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
     throw error;
   }
-  if (text === "") return true;
-  const holder = readOwner(text);
-  if (holder === undefined) return true; // cut short by a crash
-  const state = stateOfOwner(holder);
-  return state === "elsewhere" ? nowMs - touchedAtMs > foreignMs : state === "gone";
+}
+
+/** Whether nobody listens at the door that an owner file names. An owner that is slow to answer lives. */
+async function isFree(folder: string, door: string): Promise<boolean> {
+  if (!doorName.test(door)) return true; // given back
+  try {
+    (await dial(join(folder, door))).destroy();
+    return false;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === "ECONNREFUSED" || code === "ENOENT";
+  }
 }

@@ -6,15 +6,15 @@ import process from "node:process";
 import { afterEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../../../base/clock.fake.ts";
 import type { CascadeId } from "../../../base/ids.ts";
+import { doorKinds } from "../../../base/node/door.fake.ts";
 import { processRuns } from "../../../base/node/process-exists.ts";
+import { shortPath } from "../../../base/node/socket-address.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
 import { eventsOf } from "../../backend.ts";
 import { promptFor } from "../../prompt.fake.ts";
 import type { AcpAgent } from "../agent.ts";
 import { ScriptedHarness } from "../scripted-harness.fake.ts";
 import type { AgentPlan } from "../scripted-plan.fake.ts";
-import { doorKinds } from "../wire/door.fake.ts";
-import { shortPath } from "../wire/socket-address.ts";
 import { endHosts, lookAtHosts } from "./hosts.ts";
 
 const prompt = promptFor("devin/default");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../../../base/clock.fake.ts";
 import { systemClock } from "../../../base/clock.ts";
-import { doorKinds } from "../wire/door.fake.ts";
+import { doorKinds } from "../../../base/node/door.fake.ts";
 import { AgentHost } from "./host.ts";
 import { HostedChild } from "./hosted-child.ts";
 import { lookAtHosts } from "./hosts.ts";

@@ -4,7 +4,7 @@ import process from "node:process";
 import { bestEffort, notNeeded } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { isObject, parseJson, writeJson } from "../../../base/json.ts";
-import { type Door, openDoor } from "../wire/door.ts";
+import { type Door, openDoor } from "../../../base/node/door.ts";
 import { isReply, longestLine, TextLines } from "../wire/lines.ts";
 import type { LineLog } from "./line-log.ts";
 import type { SpawnedChild } from "./spawn-child.ts";

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import { orAborted } from "../../../base/async.ts";
 import { parseJson, writeJson } from "../../../base/json.ts";
+import { dial } from "../../../base/node/door.ts";
 import { remove } from "../../../base/node/move-file.ts";
-import { dial } from "../wire/door.ts";
 import type { HostLook, Order } from "./wire.ts";
 
 const helloMs = 10_000;

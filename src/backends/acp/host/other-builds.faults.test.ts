@@ -7,11 +7,11 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { afterEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../../base/clock.ts";
+import { openDoor } from "../../../base/node/door.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
 import { eventsOf } from "../../backend.ts";
 import { promptFor } from "../../prompt.fake.ts";
 import { ScriptedHarness } from "../scripted-harness.fake.ts";
-import { openDoor } from "../wire/door.ts";
 import { HostedChild } from "./hosted-child.ts";
 import { endHosts, lookAtHosts } from "./hosts.ts";
 

@@ -1,5 +1,5 @@
+import type { Doors } from "../../../base/node/door.ts";
 import type { ChildLaunch, HostNote } from "../wire/agent-child.ts";
-import type { Doors } from "../wire/door.ts";
 
 /**
  * The version of this page's messages and of a gateway's note, and the oldest one that a gateway still speaks with a host. `hello`, `look`

@@ -6,11 +6,11 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { bestEffort } from "../../../base/async.ts";
 import { writeJson } from "../../../base/json.ts";
+import { type Door, type Doors, defaultDoors, openDoor, removeDeadDoors } from "../../../base/node/door.ts";
 import { removeIfThere } from "../../../base/node/move-file.ts";
 import { replaceFile } from "../../../base/node/replace-file.ts";
-import { type Door, type Doors, defaultDoors, openDoor, removeDeadDoors } from "../wire/door.ts";
+import { socketAddress } from "../../../base/node/socket-address.ts";
 import { JsonLines, longestContent } from "../wire/lines.ts";
-import { socketAddress } from "../wire/socket-address.ts";
 import type { FromRelay, RelayAddress, ToRelay } from "./relay-wire.ts";
 
 /** The program beside this module: sources start sources, the bundle starts the bundle. */

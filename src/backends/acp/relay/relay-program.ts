@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import process from "node:process";
 import { parseJson, writeJson } from "../../../base/json.ts";
+import { dial } from "../../../base/node/door.ts";
 import { awaitedCallId, longestCallMs } from "../../backend.ts";
-import { dial } from "../wire/door.ts";
 import { JsonLines, type LeftOut, longestContent } from "../wire/lines.ts";
 import type { FromRelay, RelayedCall, ToRelay } from "./relay-wire.ts";
 

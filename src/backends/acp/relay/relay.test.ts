@@ -6,14 +6,14 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { doorKinds } from "../../../base/node/door.fake.ts";
+import { type Doors, dial, openDoor } from "../../../base/node/door.ts";
+import { shortPath } from "../../../base/node/socket-address.ts";
 import { PlayedProcess } from "../session/session.fake.ts";
 import { Session } from "../session/session.ts";
 import { SessionTools } from "../session/session-tools.ts";
 import { given } from "../session/states.ts";
-import { doorKinds } from "../wire/door.fake.ts";
-import { type Doors, dial, openDoor } from "../wire/door.ts";
 import { longestLine } from "../wire/lines.ts";
-import { shortPath } from "../wire/socket-address.ts";
 import { RelayHub } from "./relay-hub.ts";
 
 const tool = { name: "step", description: "A step.", inputSchema: { type: "object" } };

@@ -8,6 +8,7 @@ import { basename, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { FakeClock } from "../../../base/clock.fake.ts";
 import type { CascadeId } from "../../../base/ids.ts";
+import { defaultDoors, openDoor } from "../../../base/node/door.ts";
 import { until } from "../../../base/wait.fake.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
 import { type Batch, eventsOf, type Prompt } from "../../backend.ts";
@@ -15,7 +16,6 @@ import { promptFor } from "../../prompt.fake.ts";
 import { openAcpAgent } from "../agent.ts";
 import { MovedSessions } from "../session/moved-sessions.ts";
 import type { AgentChild } from "../wire/agent-child.ts";
-import { defaultDoors, openDoor } from "../wire/door.ts";
 
 const session = { sessionId: "s", modes: { currentModeId: "ask", availableModes: [{ id: "ask" }] } };
 const replies = {

@@ -17,7 +17,7 @@ import { createCatalogue } from "../../../models/catalogue.ts";
 import { namedVendorSpec, type SpecParts, vendorSpec } from "../../agents/agent-spec.ts";
 import { vendorProgram } from "../../agents/compose-agents.ts";
 import type { CommandContext } from "../../command.ts";
-import { openOwnJournal, ownerName } from "../../compose/own-cascades.ts";
+import { openOwnJournal } from "../../compose/own-cascades.ts";
 import { version } from "../../package-files.ts";
 import { nameWithKind, promptable } from "../../serve/servers.ts";
 import { agentAssumptions } from "./agent-assumptions.ts";
@@ -124,7 +124,7 @@ async function spend(
 ): Promise<{ readonly prompts: readonly StyleResult[]; readonly tools: ContractPart | undefined } | undefined> {
   const { clock } = io;
   const journal = openOwnJournal(settings);
-  const owner = ownerName(randomUUID());
+  const owner = randomUUID();
   const noted = (backend: Backend, name?: string) =>
     backendOf({ backend, agent: name, journal: { ...journal, owner, clock } });
   const agents: readonly { readonly style: AcpStyle; readonly agent: AcpAgent }[] =

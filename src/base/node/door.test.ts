@@ -4,7 +4,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { modeOf } from "../../../../test/support/file-mode.ts";
+import { modeOf } from "../../../test/support/file-mode.ts";
 import { doorKinds } from "./door.fake.ts";
 import { type Doors, dial, openDoor } from "./door.ts";
 

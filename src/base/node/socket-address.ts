@@ -3,7 +3,7 @@ import { accessSync, constants, lstatSync, readlinkSync, symlinkSync } from "nod
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import process from "node:process";
-import { removeSync } from "../../../base/node/move-file.ts";
+import { removeSync } from "./move-file.ts";
 
 /** The longest path of a socket that every system takes: it is cut off or refused from 104 bytes on macOS, and from 108 on Linux. */
 const longestPath = 103;

@@ -5,10 +5,10 @@ import { readdir } from "node:fs/promises";
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
-import { bestEffort, orAborted } from "../../../base/async.ts";
-import { parseJson, writeJson } from "../../../base/json.ts";
-import { remove, removeSync } from "../../../base/node/move-file.ts";
-import { replaceFileSync } from "../../../base/node/replace-file.ts";
+import { bestEffort, orAborted } from "../async.ts";
+import { parseJson, writeJson } from "../json.ts";
+import { remove, removeIfThere } from "./move-file.ts";
+import { replaceFileSync } from "./replace-file.ts";
 import { socketAddress } from "./socket-address.ts";
 
 /*
@@ -31,7 +31,7 @@ export interface Door {
   readonly server: Server;
   /** Resolves once others can dial. Rejects as the system does. */
   readonly opened: Promise<void>;
-  /** Takes the file away. Connections stay. */
+  /** Takes the file away where that can be done. Connections stay. */
   readonly close: () => void;
 }
 
@@ -61,7 +61,7 @@ export function openDoor(file: string, { pipes }: Doors, onDialled: (socket: Soc
   });
   const close = () => {
     server.close();
-    removeSync(file);
+    removeIfThere(file);
   };
   return { server, opened: listen(server, file, pipe), close };
 }
