@@ -222,15 +222,22 @@ export async function stopGateway(
 /** How long a process may take to end that has left its home; ms. */
 const endMs = 1_000;
 
-/** Ends a gateway that has no door: its process proves that it knows the key, and the system says that this process listens there. */
+/**
+ * Ends a gateway that does not answer at its door, because it is suspended or of an earlier build. The system says which process listens at its
+ * address: that of the record while the home is held, else one that proves that it knows the key. A suspended one is continued, so that it can end.
+ */
 async function signalProven(
   record: GatewayRecord,
   { io, settings, signal }: Pick<CommandContext, "io" | "settings" | "signal">,
 ): Promise<void> {
-  if (holderOf(settings.gatewayFile) === undefined && !processRuns(record.pid)) return; // it has just ended
-  const isProven = (await earlierBuild(settings.gatewayFile, readKey(settings.keyFile), signal)) !== undefined;
+  const held = holderOf(settings.gatewayFile);
+  if (held === undefined && !processRuns(record.pid)) return; // it has just ended
   const holder =
     record.url === undefined ? undefined : await findPortHolder(Number(new URL(record.url).port), io, signal);
-  if (!isProven || holder === undefined) throw silentGateway(settings);
+  const isOwn = held?.instance === record.instance && holder?.pid === record.pid;
+  const proves = async () =>
+    (await earlierBuild(settings.gatewayFile, readKey(settings.keyFile), signal)) !== undefined;
+  if (holder === undefined || !(isOwn || (await proves()))) throw silentGateway(settings);
   process.kill(holder.pid, "SIGTERM");
+  if (io.platform !== "win32") process.kill(holder.pid, "SIGCONT");
 }
