@@ -140,7 +140,7 @@ const wireForms: Readonly<Record<ErrorCode, WireForm>> = {
  */
 const finalFailureStatus = 400;
 
-/** What the words of a final failure are replaced by: on the usual ones some programs repeat, whatever its status. */
+/** What the words of a final failure are replaced by: some programs repeat a request when they read the usual words, at any status. */
 const plainWords: readonly (readonly [RegExp, string])[] = [
   [/\b(message )?rate[ -]?limit(?:ed|s)?\b/gi, "limit on messages"],
   [/\b(?:too many requests|overloaded|high demand)\b/gi, "much asked"],

@@ -69,7 +69,7 @@ export class TextLines {
 /** A line is parsed at once: 16 million characters of text take some 80 ms. */
 export const longestLine = 16 * 1024 * 1024;
 
-/** The most that the calls of a session which wait, and each result, have as JSON: it fits in a line, whatever stands beside it. */
+/** The most that the calls of a session which wait, and each result, have as JSON, so that each fits in one line. */
 export const longestContent = longestLine - 64 * 1024;
 
 /** No message of ACP or MCP has so many levels. `JSON.parse` needs 2 s for a million of them. */
