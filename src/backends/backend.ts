@@ -125,11 +125,6 @@ export interface Backend {
 export interface RunOptions {
   /** Leave the trajectory open once `finished`, for the next turn of the same conversation. */
   readonly keep: boolean;
-  /**
-   * Awaited right before the prompt is sent, where given: whether this process may still send it. Rejects where another one may
-   * have taken the turn over; `signal` has aborted with `detach` then.
-   */
-  readonly beforePrompt?: (signal: AbortSignal) => Promise<void>;
   /** Called after each poll that the server answered: the upstream is known alive. */
   readonly onAlive: () => void;
   /** Called when the prompt is sent or followed: whether its answer ends with this process, so that no later one can continue the turn. */

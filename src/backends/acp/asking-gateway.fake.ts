@@ -30,11 +30,13 @@ const prompt = {
   continues: undefined,
   form: "text" as const,
 };
-const beforePrompt = () => (sends === "unsent" ? new Promise<void>(() => {}) : Promise.resolve());
-const options = { keep: false, onAlive: () => {}, beforePrompt };
+const options = { keep: false, onAlive: () => {} };
 const batches = agent.backend.run(prompt, options, new AbortController().signal);
 for await (const event of eventsOf(batches)) {
-  if (event.type === "started") process.stdout.write(`${event.cascadeId}\n`);
+  if (event.type === "started") {
+    process.stdout.write(`${event.cascadeId}\n`);
+    if (sends === "unsent") await new Promise(() => setInterval(() => {}, 60_000)); // the prompt follows when the next batch is asked for
+  }
   if (event.type === "text") process.stdout.write(`${event.delta}\n`);
 }
 await new Promise(() => setInterval(() => {}, 60_000));

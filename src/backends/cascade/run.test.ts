@@ -89,21 +89,6 @@ describe("a prompt is sent at most once", () => {
     expect(events.at(-1)).toMatchObject({ type: "failed", error: { message, details: { reason: unsentPrompt } } });
   });
 
-  test("a turn that another process has taken over meanwhile is not sent again", async () => {
-    const { server, backends, controller } = setUp();
-    server.failNext("sendUserMessage", "csrf_refused");
-    let asked = 0;
-    const beforePrompt = async () => {
-      if (++asked > 1) throw new MillraceError("cancelled", "Another process has it.");
-    };
-    const backend = await backends.choose(prompt, controller.signal);
-    const options = { keep: false, onAlive: () => {}, beforePrompt };
-    const events: TurnEventBody[] = [];
-    for await (const event of eventsOf(backend.run(prompt, options, controller.signal))) events.push(event);
-    expect(events.at(-1)).toMatchObject({ type: "failed", error: { code: "cancelled" } });
-    expect(server.calls.filter((call) => call === "sendUserMessage")).toHaveLength(1);
-  });
-
   test("a send whose answer was lost is followed when the trajectory shows that it arrived", async () => {
     const { server, run } = setUp();
     server.failNext("sendUserMessage", "connection_lost", true);

@@ -23,14 +23,13 @@ const untaken: ReadonlySet<CallFailureKind> = new Set(["panel_state_missing", "n
 export async function sendPrompt<State extends FollowerState, Snapshot>(
   turn: OpenCascade<State, Snapshot>,
   prompt: Prompt,
-  options: LookOptions & Pick<RunOptions, "beforePrompt">,
+  options: LookOptions,
   signal: AbortSignal,
 ): Promise<"accepted" | "unknown"> {
   const { current, cascadeId } = turn;
   const { text, instructions, images, modelUid, modelNumber, maxOutputTokens } = prompt;
   const message = { cascadeId, text, instructions, images, modelUid, modelNumber, maxOutputTokens };
   const send = async () => {
-    await options.beforePrompt?.(signal);
     try {
       await current.server.sendUserMessage(message, signal);
       return "accepted";

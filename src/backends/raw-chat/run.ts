@@ -32,7 +32,7 @@ async function* cannotResume(): AsyncGenerator<Batch, void> {
 async function* runRawChat(
   server: LanguageServer,
   prompt: Prompt,
-  { onAlive, beforePrompt, onEndsWithGateway }: RunOptions,
+  { onAlive, onEndsWithGateway }: RunOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
   if (signal.aborted) return;
@@ -49,7 +49,6 @@ async function* runRawChat(
   let state = startStream;
   try {
     onEndsWithGateway?.(true);
-    await beforePrompt?.(signal);
     for await (const message of server.rawChat({ instructions, messages, modelNumber, modelName: modelUid }, signal)) {
       onAlive();
       const followed = followStream(state, message);

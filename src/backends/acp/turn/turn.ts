@@ -43,7 +43,6 @@ export function runTurn(
     yield [{ type: "started", modelUid, backend: "acp", cascadeId, ide, ...place, ...tools, ...goesOn }];
     signal.throwIfAborted();
     const begun = { sessionId: session.id, fromStep, before, sent: emptyAnswer, answered: false, deaths: 0, ...goesOn };
-    await options.beforePrompt?.(signal);
     const results = turn.prompt.native?.results ?? [];
     if (waits) session.answer(results);
     else
@@ -189,7 +188,7 @@ async function* follow(turn: AcpTurn, begun: TurnPrompt, running: RunningPrompt)
 
 /** Decides by the stored session: finishes, fails by name, or sends a prompt that was certainly never accepted. */
 async function* recover(turn: AcpTurn, begun: TurnPrompt, how?: string): AsyncGenerator<Batch, void> {
-  const { parts, prompt, options, signal } = turn;
+  const { parts, prompt, signal } = turn;
   if (begun.goesOn === true && begun.answered) throw turnFailure(cutMessage(how));
   const found = begun.goesOn === true ? undefined : await twiceIfKilled(() => findStoredTurn(turn, begun));
   if (found === undefined || (found.type === "absent" && prompt.native !== undefined)) {
@@ -198,7 +197,6 @@ async function* recover(turn: AcpTurn, begun: TurnPrompt, how?: string): AsyncGe
   }
   if (found.type === "absent") {
     const { session } = found;
-    await options.beforePrompt?.(signal);
     const running = send(turn, session, blocksOf(parts, session, prompt));
     yield* follow(turn, { ...begun, sessionId: session.id }, running);
     return;
@@ -215,7 +213,7 @@ async function* recover(turn: AcpTurn, begun: TurnPrompt, how?: string): AsyncGe
 
 /** The whole history as one more prompt, in a new session, which takes the place of the turn's session. Tools go the way that they went. */
 async function* askAnew(turn: AcpTurn, begun: TurnPrompt): AsyncGenerator<Batch, void> {
-  const { parts, options, signal } = turn;
+  const { parts, signal } = turn;
   const whole = turn.prompt.instead ?? turn.prompt;
   if (whole.continues !== undefined) throw turnFailure(goneMessage);
   const isNative = turn.prompt.native !== undefined;
@@ -231,7 +229,6 @@ async function* askAnew(turn: AcpTurn, begun: TurnPrompt): AsyncGenerator<Batch,
   session.userMessages = before;
   await parts.moved.moved(begun.sessionId, session.id, before);
   if (!isDiscarded) await bestEffort(turn.process?.deleteStored(begun.sessionId, signal) ?? Promise.resolve()); // its own process is gone
-  await options.beforePrompt?.(signal);
   const running = send(turn, session, blocksOf(parts, session, turn.prompt));
   yield* follow(turn, { ...place, sessionId: session.id, fromStep: before, before }, running);
 }
