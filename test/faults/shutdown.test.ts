@@ -208,11 +208,15 @@ async function told(response: Response, begun: () => void): Promise<string> {
   let text = "";
   let isBegun = false;
   const decoder = new TextDecoder();
-  for await (const piece of response.body ?? []) {
-    text += decoder.decode(piece, { stream: true });
-    if (isBegun || text.length < 2_000) continue;
-    isBegun = true;
-    begun();
+  try {
+    for await (const piece of response.body ?? []) {
+      text += decoder.decode(piece, { stream: true });
+      if (isBegun || text.length < 2_000) continue;
+      isBegun = true;
+      begun();
+    }
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error; // a broken stream ends by a cut
   }
   return text;
 }
