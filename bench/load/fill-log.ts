@@ -26,6 +26,7 @@ export async function fillLog(storeFile: string, filling: Filling): Promise<void
   const { store } = await openStore({
     storeFile,
     redis: undefined,
+    home: "bench",
     logKeyFile: join(dirname(storeFile), "log-key"),
     retention: defaultRetention,
     clock: systemClock,

@@ -44,7 +44,7 @@ test("lists, labels and the looks of a start open no request and read no log, al
   for (const sealing of [{}, { clientKey }]) {
     const ended = await one.create(newTurn({ session: "s", fingerprint: "f" }), "gone", sealing);
     await ended.writer?.append([text("a"), text("b"), finished], clock.now());
-    await one.create(newTurn({ account: "a", graceMs: 5_000 }), "gone", sealing);
+    await one.create(newTurn({ graceMs: 5_000 }), "gone", sealing);
   }
   const listed = await two.list({ limit: 1_000 });
   expect(listed.map(({ ended, outline }) => [ended, outline?.length])).toEqual([
@@ -54,8 +54,8 @@ test("lists, labels and the looks of a start open no request and read no log, al
     [true, 2],
   ]);
   expect(await two.listRunning()).toMatchObject([
-    { account: "a", graceMs: 5_000, sealed: true },
-    { account: "a", graceMs: 5_000, messageCount: 1 },
+    { graceMs: 5_000, sealed: true },
+    { graceMs: 5_000, messageCount: 1 },
   ]);
   for (const { turnId } of listed) await two.getLabel(turnId);
   expect(await two.list({ caller: "caller-1", fingerprint: "f", limit: 8 })).toHaveLength(2);

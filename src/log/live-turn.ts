@@ -18,6 +18,7 @@ import { LiveEvents } from "./live-events.ts";
 import type { Medium } from "./medium.ts";
 import { notStored, pastTheEnd, type Row } from "./rows.ts";
 import { type EntryChain, sealedAppend } from "./sealed-append.ts";
+import { noTag, tagOf } from "./sealing/sealer.ts";
 import {
   type AppendOutcome,
   type LogWriter,
@@ -28,6 +29,9 @@ import {
 } from "./store.ts";
 import type { Page } from "./turn-log.ts";
 import { labelOf, withoutRequest } from "./turn-row.ts";
+
+/** How many events are written at a time that the store lacked. */
+const caughtUpAtOnce = 256;
 
 /**
  * A turn that this process writes. Holds its events for the readers in this process and hands them to the store. An event is shown once
@@ -64,7 +68,7 @@ export class LiveTurn implements LogWriter {
     readonly medium: Medium;
     /** Undefined where the store does not have the turn. */
     readonly chain: EntryChain | undefined;
-    /** Called when the store did not take an append: from then on memory alone has the turn. */
+    /** Called when the store did not take an append: until it has caught up, memory alone has the turn. */
     readonly onUnstored: (error: MillraceError) => void;
     /** Called when the turn has ended. */
     readonly onEnded: () => void;
@@ -111,13 +115,36 @@ export class LiveTurn implements LogWriter {
     return this.#chain !== undefined && !this.#forgotten;
   }
 
-  /** Whether another process would find that it was never prompted, although memory goes on with it. */
-  get isUnprompted(): boolean {
-    return this.isDegraded && this.#storedSeq === 0;
+  /**
+   * Writes what the store lacks, once that takes writes again. A turn that the store has no more, or that another gateway has ended there
+   * meanwhile, goes on in memory alone. Throws `degraded`.
+   */
+  async catchUp(): Promise<void> {
+    if (!this.isDegraded || !this.isKnown || this.isFailed || this.#lost !== undefined || this.#isOutline) return;
+    const { medium, row } = this.#options;
+    const stored = await medium.rows.get(row.id);
+    if (stored?.kind !== "turn" || stored.epoch !== row.epoch) return this.#forget();
+    // an append that was refused may have been stored all the same
+    const [entry] = stored.last === 0 ? [] : await medium.rows.entries(row.id, stored.last - 1, { count: 1, bytes: 1 });
+    this.#storedSeq = stored.last;
+    this.#handedSeq = stored.last;
+    this.#chain = this.#chain && { ...this.#chain, tag: entry === undefined ? noTag : tagOf(entry.bytes) };
+    while (this.#chain !== undefined && this.#storedSeq < this.lastSeq) {
+      const [first, ...rest] = this.#events.after(this.#storedSeq, caughtUpAtOnce);
+      if (first === undefined) return this.#forget();
+      const others = rest.findIndex(({ atMs }) => atMs !== first.atMs);
+      const missing = [first, ...(others < 0 ? rest : rest.slice(0, others))];
+      const bodies = missing.map(({ eventId: _id, atMs: _at, ...body }) => body as TurnEventBody); // as it was pushed
+      const appended = await this.#commit(this.#chain, { bodies, atMs: first.atMs, outline: this.#outline });
+      if (appended !== "appended") return this.#forget();
+      this.#storedSeq += missing.length;
+    }
+    this.#record = { ...this.#record, degraded: false };
+    this.#events.dropCold(this.#storedSeq);
   }
 
-  /** The store no longer has any of it. */
-  forget(): void {
+  /** From now on only memory has it. */
+  #forget(): void {
     this.#forgotten = true;
   }
 
@@ -187,7 +214,7 @@ export class LiveTurn implements LogWriter {
     return "appended";
   }
 
-  /** An append that throws `degraded` is the last: nobody knows what was stored. */
+  /** After an append that throws `degraded` nobody knows what was stored, until `catchUp`. */
   async #commit(chain: EntryChain, events: Parameters<typeof sealedAppend>[3]): Promise<AppendOutcome> {
     const { medium, row } = this.#options;
     const { op, tag, flush } = sealedAppend(this.#options, chain, this.#handedSeq, events);
@@ -311,7 +338,8 @@ export class LiveTurn implements LogWriter {
     const last = bodies.at(-1);
     const lastEventId = eventIdOf(this.lastSeq);
     if (last !== undefined && isTerminal(last)) {
-      const expiresAtMs = atMs + this.#options.medium.retention.keptMs;
+      const { clock, retention } = this.#options.medium;
+      const expiresAtMs = clock.now() + retention.keptMs;
       const outline = this.#outline;
       this.#record = { ...this.#record, lastEventId, ended: true, outcome: last.type, outline, expiresAtMs };
       this.#over.resolve();

@@ -1,7 +1,5 @@
-import { notNeeded } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { TurnId } from "../base/ids.ts";
-import type { CancelMessage } from "./lease.ts";
 import type { LiveTurn } from "./live-turn.ts";
 import type { TurnLabel, TurnRecord } from "./store.ts";
 
@@ -10,32 +8,19 @@ const mostEnded = 64;
 const mostDegraded = 1_000;
 const keptMs = 60_000;
 
-/** Hears the cancel requests of other processes for the turns of an owner, until the signal aborts. Never rejects. */
-export type CancelFollower = (owner: string, onCancel: (request: CancelMessage) => void, signal: AbortSignal) => void;
-
 /** The turns that this process has in memory: those that it runs, and the newest of those that ended. */
 export class LiveTurns {
-  readonly #clock: Clock;
-  /** Undefined where no other process can ask for a cancel. */
-  readonly #follow: CancelFollower | undefined;
+  readonly #clock;
   readonly #turns = new Map<TurnId, LiveTurn>();
   /** When turns in memory ended, on the clock that never goes back. */
   readonly #endedAtMs = new Map<TurnId, number>();
-  /** One for each owner whose turns run here. */
-  readonly #followers = new Map<string, AbortController>();
 
-  constructor(clock: Clock, follow: CancelFollower | undefined) {
+  constructor(clock: Pick<Clock, "now" | "monotonic">) {
     this.#clock = clock;
-    this.#follow = follow;
   }
 
   add(live: LiveTurn): void {
     this.#turns.set(live.turnId, live);
-    const { owner } = live;
-    if (this.#follow === undefined || this.#followers.has(owner)) return;
-    const following = new AbortController();
-    this.#followers.set(owner, following);
-    this.#follow(owner, ({ turnId, by }) => this.#turns.get(turnId)?.requestCancel(by), following.signal);
   }
 
   /** The turn, also one that has expired. */
@@ -65,14 +50,14 @@ export class LiveTurns {
   keepEnded(live: LiveTurn): void {
     if (this.#turns.get(live.turnId) !== live) return;
     this.#endedAtMs.set(live.turnId, this.#clock.monotonic());
-    this.#stopFollowing(live.owner);
     const ended = [...this.#endedAtMs.keys()].filter((id) => this.#turns.get(id)?.isDegraded === live.isDegraded);
     const [oldest] = ended;
     if (oldest !== undefined && ended.length > (live.isDegraded ? mostDegraded : mostEnded)) this.letGo(oldest);
   }
 
   /** Lets go of what has expired, and of what ended a while ago and is in the store. */
-  sweep(nowMs: number): void {
+  sweep(): void {
+    const nowMs = this.#clock.now();
     for (const live of this.#turns.values()) {
       const isOld = (this.#endedAtMs.get(live.turnId) ?? Infinity) < this.#clock.monotonic() - keptMs;
       if (live.hasExpired(nowMs) || (isOld && !live.isDegraded)) this.letGo(live.turnId);
@@ -80,15 +65,7 @@ export class LiveTurns {
   }
 
   letGo(turnId: TurnId): void {
-    const live = this.#turns.get(turnId);
     this.#endedAtMs.delete(turnId);
     this.#turns.delete(turnId);
-    if (live !== undefined) this.#stopFollowing(live.owner);
-  }
-
-  #stopFollowing(owner: string): void {
-    for (const live of this.#turns.values()) if (live.owner === owner && !live.hasEnded) return;
-    this.#followers.get(owner)?.abort(notNeeded);
-    this.#followers.delete(owner);
   }
 }

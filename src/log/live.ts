@@ -5,11 +5,20 @@ import { isDegraded, type MillraceError } from "../base/errors.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
 import { type CancelledBy, type OutlinedEvent, outlineEvent, seqOf } from "./event.ts";
-import { followLease, leases, renewLease } from "./lease.ts";
 import { LiveTurn } from "./live-turn.ts";
-import { type CancelFollower, LiveTurns } from "./live-turns.ts";
+import { LiveTurns } from "./live-turns.ts";
 import { Medium } from "./medium.ts";
-import { notStored, type Rows, type RowsAbilities, unknownTurn } from "./rows.ts";
+import { isLeft, lookAgain, refuseOtherKey, untilNews } from "./redis/homes.ts";
+import {
+  homeIsGone,
+  homeOf,
+  notStored,
+  type Row,
+  type Rows,
+  type RowsAbilities,
+  unknownTurn,
+  untilRow,
+} from "./rows.ts";
 import { encodeKey, keyBytes } from "./sealing/keys.ts";
 import { openSqliteRows } from "./sqlite.ts";
 import {
@@ -38,8 +47,8 @@ import { TurnRows } from "./turn-rows.ts";
 
 /**
  * A log whose running turns live in memory, with a store behind them. Readers in this process follow a turn that it writes in memory;
- * the store serves ended turns, restarts and other processes. A store that fails stops no answer: a turn goes on in memory, and is
- * not stored later.
+ * the store serves ended turns, restarts and other processes. A store that fails stops no answer: a turn goes on in memory, and what
+ * the store lacks is written once it works again.
  */
 export interface LiveLog extends LogStore {
   /** Why the store failed last, while it does. */
@@ -72,9 +81,6 @@ interface Store {
   readonly streams: Streams;
 }
 
-/** The owner under which a store is tried whether it takes writes. */
-const probeOwner = "probe";
-
 /** Of a running turn it is stored this often at most that it is read; ms. */
 const attachedAgainMs = 1_000;
 
@@ -83,25 +89,26 @@ export class Live implements LiveLog {
   readonly capabilities: RowsAbilities;
   readonly #clock: Clock;
   readonly #retention: Retention;
+  readonly #home: string | undefined;
   readonly #health: StoreHealth<Store>;
   readonly #turns: LiveTurns;
   /** Streams that began while the store failed. */
   #memory: Promise<Store> | undefined;
-  /** Until when the lease lasts that the store has of each owner; epoch ms. */
-  readonly #leasedUntilMs = new Map<string, number>();
+  /** Turns of which it is not known whether the store has them, since it failed as they were stored. */
+  readonly #unclear = new Set<TurnId>();
 
-  constructor({ clock, retention = defaultRetention, open, events, abilities }: LogOptions) {
+  constructor({ clock, retention = defaultRetention, open, events, abilities, home }: LogOptions) {
     this.capabilities = abilities;
     this.#clock = clock;
     this.#retention = retention;
-    const follow: CancelFollower = (owner, onCancel, signal) =>
-      void bestEffort(followLease(() => this.#health.store.medium.rows, { owner, onCancel, clock }, signal));
-    this.#turns = new LiveTurns(clock, abilities.isShared ? follow : undefined);
+    this.#home = home;
+    this.#turns = new LiveTurns({ now: () => this.now(), monotonic: () => clock.monotonic() });
     this.#health = new StoreHealth<Store>({
       open: async () => this.#over(await open()),
-      probe: async ({ medium, turns }) => {
-        await renewLease(medium.rows, probeOwner, clock.now());
-        await this.#removeUnasked(turns);
+      probe: async (store) => {
+        await store.medium.probe();
+        await this.#renewHome(store); // before anything else: others end the turns of a home that counts as gone
+        await this.#catchUp(store.turns);
       },
       clock,
       events,
@@ -128,15 +135,19 @@ export class Live implements LiveLog {
       return { record: created.record, writer: this.#add(created, this.#health.store.medium) };
     }
     const why = this.#health.degradedBy;
-    // another gateway may go on with a turn of which it is not known whether it was stored
-    const isUnclear = failed === undefined && this.capabilities.isShared;
-    if (why !== undefined && (turn.idempotencyKey !== undefined || isUnclear)) throw notStored(why);
+    if (failed === undefined) this.#unclear.add(turn.turnId);
+    if (why !== undefined && turn.idempotencyKey !== undefined) throw notStored(why);
     return this.#beginInMemory(turn, owner, clientKey);
   }
 
-  async claim(turnId: TurnId, owner: string, from?: string): ReturnType<LogStore["claim"]> {
+  async claim(turnId: TurnId, owner: string): ReturnType<LogStore["claim"]> {
+    return this.#health.orThrow(() => this.#claim(turnId, owner));
+  }
+
+  async #claim(turnId: TurnId, owner: string, isLeft = false): ReturnType<LogStore["claim"]> {
     const { turns, medium, records } = this.#health.store;
-    const claimed = await turns.claim(turnId, owner, from);
+    const claimed = await turns.claim(turnId, owner, isLeft);
+    this.#unclear.delete(turnId);
     if (claimed === undefined) return undefined;
     this.#turns.get(turnId)?.lose("fenced");
     const writer = this.#add(claimed, medium);
@@ -170,7 +181,7 @@ export class Live implements LiveLog {
       live.throwIfFailed();
       await orAborted(live.over, signal);
     }
-    await this.#health.store.turns.until(turnId, (row) => !row.open, signal);
+    await this.#untilNews(turnId, (row) => !row.open, signal);
   }
 
   async requestCancel(turnId: TurnId, by: CancelledBy, stream?: StreamHolder): Promise<boolean> {
@@ -178,8 +189,7 @@ export class Live implements LiveLog {
     if (stream?.degraded === true && !(await (await this.#memoryStore()).streams.isHeld(stream))) return false;
     const held = stream?.degraded === false ? this.#health.store.streams.held(stream) : undefined;
     try {
-      const isAsked =
-        live?.isKnown === false || (await this.#health.store.turns.requestCancel(turnId, by, held, live !== undefined));
+      const isAsked = live?.isKnown === false || (await this.#health.store.turns.requestCancel(turnId, by, held));
       if (!isAsked) return false;
     } catch (error) {
       // its writer is in this process, which ends it whether that can be stored or not
@@ -191,7 +201,10 @@ export class Live implements LiveLog {
 
   async untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {
     const live = this.#turns.current(turnId);
-    if (live !== undefined) return orAborted(live.cancelRequest, signal);
+    if (live !== undefined) {
+      if (this.capabilities.isShared && live.isKnown) void bestEffort(this.#hearCancel(live, signal));
+      return orAborted(live.cancelRequest, signal);
+    }
     const { turns } = this.#health.store;
     const row = await turns.until(turnId, (found) => metaOf(found).cancel !== undefined, signal);
     return metaOf(row).cancel ?? "client";
@@ -226,9 +239,9 @@ export class Live implements LiveLog {
     const live = this.#turns.current(turnId);
     if (live?.isDegraded === true) return live.shown(looking);
     try {
-      const record = await this.#health.store.records.get(turnId, looking);
-      if (record !== undefined && live !== undefined && record.owner !== live.owner) live.lose("fenced"); // another process has taken it over
-      return record;
+      const { records } = this.#health.store;
+      const record = await records.get(turnId, looking);
+      return record !== undefined && (await this.#endIfLeft(record)) ? await records.get(turnId, looking) : record;
     } catch (error) {
       if (!isDegraded(error) || live === undefined || live.isOutline) throw error;
       return live.shown(looking);
@@ -239,7 +252,9 @@ export class Live implements LiveLog {
     const live = this.#turns.current(turnId);
     if (live?.isDegraded === true) return live.shown({});
     try {
-      return await this.#health.store.records.getLabel(turnId);
+      const { records } = this.#health.store;
+      const label = await records.getLabel(turnId);
+      return label !== undefined && (await this.#endIfLeft(label)) ? await records.getLabel(turnId) : label;
     } catch (error) {
       if (!isDegraded(error) || live === undefined) throw error;
       return live.shown({});
@@ -248,7 +263,7 @@ export class Live implements LiveLog {
 
   async list(filter: TurnFilter): Promise<readonly TurnLabel[]> {
     const stored = await this.#health.orDegraded(() => this.#health.store.records.list(filter));
-    const nowMs = this.#clock.now();
+    const nowMs = this.now();
     const here = this.#turns
       .all()
       .filter((live) => (stored === undefined || live.isDegraded) && !live.hasExpired(nowMs));
@@ -290,7 +305,12 @@ export class Live implements LiveLog {
     const { streams, turns, medium } = stream.degraded ? await this.#memoryStore() : this.#health.store;
     const begun = start && turns.begin(start.turn, start.owner, stream.name.clientKey);
     const insert = stream.degraded || begun === undefined ? {} : { insert: begun.insert };
-    const outcome = await streams.admit(stream, message, begun && { turnId: begun.record.turnId, ...insert });
+    const outcome = await streams
+      .admit(stream, message, begun && { turnId: begun.record.turnId, ...insert })
+      .catch((error: unknown) => {
+        if (isDegraded(error) && begun !== undefined) this.#unclear.add(begun.record.turnId);
+        throw error;
+      });
     if (outcome !== "admitted") return { outcome };
     if (begun === undefined) return { outcome, turn: undefined };
     const live = this.#add(stream.degraded ? { ...begun, chain: undefined } : begun, medium);
@@ -308,44 +328,29 @@ export class Live implements LiveLog {
     if (live === undefined || live.isKnown) await this.#health.store.turns.remove(turnId);
   }
 
-  async renewOwner(owner: string, aliveUntilMs: number): Promise<void> {
+  isEarlier(its: string, owner: string): boolean {
+    return its !== owner && (!this.capabilities.isShared || homeOf(its) === homeOf(owner));
+  }
+
+  isUnclear(turnId: TurnId): boolean {
+    return this.#unclear.has(turnId);
+  }
+
+  now(): number {
+    return this.#health.opened?.medium.clock.now() ?? this.#clock.now();
+  }
+
+  untilRecovered(signal: AbortSignal): Promise<void> {
+    return this.#health.untilRecovered(signal);
+  }
+
+  async sweep(): Promise<void> {
+    this.#turns.sweep();
     await this.#health.orDegraded(async () => {
-      await this.#renewLease(owner, aliveUntilMs);
-      if (!this.capabilities.isShared || aliveUntilMs === 0) return;
-      // a turn whose runner has stopped appends nothing, so no append finds out that another process took it over
-      const stored = this.#turns.all().filter((live) => !live.isDegraded && !live.hasEnded);
-      for (const live of stored) {
-        const its = await this.#health.store.records.ownerOf(live.turnId);
-        if (its !== undefined && its !== live.owner) live.lose("fenced");
-      }
+      await this.#renewHome(this.#health.store);
+      await this.#health.store.medium.sweep();
     });
-  }
-
-  async holdsTurn(turnId: TurnId, owner: string, aliveUntilMs: number): Promise<boolean> {
-    const live = this.#turns.get(turnId);
-    if (live === undefined) return false; // another process owns it, or none does
-    if (!live.isKnown) return true;
-    const held = await this.#health.orDegraded(async () => {
-      await this.#renewLease(owner, aliveUntilMs);
-      return (await this.#health.store.records.ownerOf(turnId)) === owner;
-    });
-    // nobody else may claim it before the lease ends that the store has
-    return held ?? (this.#leasedUntilMs.get(owner) ?? 0) > this.#clock.now();
-  }
-
-  async owners(): Promise<ReadonlyMap<string, number>> {
-    const known = (await this.#health.orDegraded(() => leases(this.#health.store.medium.rows))) ?? this.#leasedUntilMs;
-    return new Map([...known].filter(([owner]) => owner !== probeOwner));
-  }
-
-  async sweep(nowMs: number): Promise<void> {
-    this.#turns.sweep(nowMs);
-    await this.#health.orDegraded(async () => {
-      const { turns, medium } = this.#health.store;
-      await this.#removeUnasked(turns);
-      await medium.sweep(nowMs);
-    });
-    if (this.#memory !== undefined) await (await this.#memory).medium.sweep(nowMs);
+    if (this.#memory !== undefined) await (await this.#memory).medium.sweep();
   }
 
   async close(): Promise<void> {
@@ -355,19 +360,60 @@ export class Live implements LiveLog {
     if (this.#memory !== undefined) await (await this.#memory).medium.rows.close();
   }
 
-  /** Removes what the store has of turns whose first event it did not take: the next process would send their prompts once more. */
-  async #removeUnasked(turns: TurnLog): Promise<void> {
+  /**
+   * Writes what the store lacks of the turns in memory, and removes what it has of turns that nobody will continue: those whose first event
+   * it did not take, and those that memory began anew.
+   */
+  async #catchUp(turns: TurnLog): Promise<void> {
     for (const live of this.#turns.all()) {
-      if (!live.isKnown || !(live.isFailed || live.isUnprompted)) continue;
-      await turns.removeOwn(live.turnId, live.epoch);
-      // the next request with the key of one that failed starts it anew; of the other one memory has the answer
-      if (live.isFailed) live.lose("removed");
-      else live.forget();
+      if (this.#unclear.has(live.turnId) && !live.isKnown) await turns.removeOwn(live.turnId, 1);
+      if (!live.isKnown) this.#unclear.delete(live.turnId);
+      else if (live.isFailed) {
+        await turns.removeOwn(live.turnId, live.epoch);
+        live.lose("removed"); // the next request with its key starts it anew
+      } else await live.catchUp();
     }
   }
 
-  #over(opened: { readonly rows: Rows; readonly gatewayKey: Secret }): Store {
+  /** Says that this home lives. If it counted as gone, as after a suspend, others may have ended its turns: a runner that appends nothing would not notice. */
+  async #renewHome({ medium: { rows } }: Store): Promise<void> {
+    if (rows.shared === undefined || this.#home === undefined || (await rows.shared.renewHome(this.#home))) return;
+    for (const live of this.#turns.all()) {
+      if (!live.isKnown || live.isDegraded || live.hasEnded) continue;
+      const row = await rows.get(live.turnId);
+      if (row?.epoch !== live.epoch) live.lose(row === undefined ? "removed" : "fenced");
+    }
+  }
+
+  /** Ends a turn whose home is gone, by name and fenced by its epoch; returns whether it has. */
+  async #endIfLeft(turn: Pick<TurnLabel, "turnId" | "ended" | "owner">): Promise<boolean> {
+    const { turnId, ended, owner } = turn;
+    if (!this.capabilities.isShared || this.#turns.current(turnId) !== undefined) return false;
+    if (!(await isLeft(this.#health.store.medium.rows, { open: !ended, owner }))) return false;
+    const claimed = await this.#claim(turnId, owner, true);
+    await bestEffort(claimed?.readAll() ?? Promise.resolve()); // what cannot be read ends all the same
+    await claimed?.writer.append([{ type: "failed", error: homeIsGone().toRecord() }], this.now());
+    return claimed !== undefined;
+  }
+
+  async #untilNews(turnId: TurnId, holds: (row: Row) => boolean, signal: AbortSignal): Promise<Row> {
+    const wait = (until: AbortSignal) => this.#health.store.turns.until(turnId, holds, until);
+    if (!this.capabilities.isShared) return wait(signal);
+    return untilNews(wait, () => this.getLabel(turnId), this.#clock, signal);
+  }
+
+  async #hearCancel(live: LiveTurn, signal: AbortSignal): Promise<void> {
+    const isHeard = (row: Row | undefined) => row?.open !== true || metaOf(row).cancel !== undefined;
+    const { turnId } = live;
+    const look = () => untilRow(this.#health.store.medium.rows, turnId, isHeard, signal, `cancel:${turnId}`);
+    const row = await lookAgain(look, this.#clock, signal);
+    const by = row && metaOf(row).cancel;
+    if (by !== undefined) live.requestCancel(by);
+  }
+
+  async #over(opened: { readonly rows: Rows; readonly gatewayKey: Secret }): Promise<Store> {
     const medium = new Medium(opened, { clock: this.#clock, retention: this.#retention });
+    await refuseOtherKey(medium.rows, medium.sealer.digest("check"));
     const records = new TurnRows(medium, (turnId) => this.#turns.get(turnId)?.facts);
     return { medium, records, turns: new TurnLog(medium, records), streams: new Streams(medium) };
   }
@@ -399,7 +445,7 @@ export class Live implements LiveLog {
     for (;;) {
       const page = await this.#health.store.turns.read(turnId, seq, limit, { clientKey });
       if (wait === undefined || isNews(page)) return page;
-      await this.#health.store.turns.until(turnId, (row) => row.last > seq || !row.open, wait);
+      await this.#untilNews(turnId, (row) => row.last > seq || !row.open, wait);
     }
   }
 
@@ -421,10 +467,5 @@ export class Live implements LiveLog {
     });
     this.#turns.add(live);
     return live;
-  }
-
-  async #renewLease(owner: string, aliveUntilMs: number): Promise<void> {
-    await renewLease(this.#health.store.medium.rows, owner, aliveUntilMs);
-    this.#leasedUntilMs.set(owner, aliveUntilMs);
   }
 }

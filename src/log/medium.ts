@@ -5,6 +5,8 @@ import type { Op, Row, Rows } from "./rows.ts";
 import { noTag, Sealer } from "./sealing/sealer.ts";
 import type { Retention } from "./store.ts";
 
+const emptyRow = { createdAtMs: 0, epoch: 1, last: 0, open: false, owner: "", tags: [], meta: {}, proof: noTag };
+
 /** How many rows a sweep expires at a time. */
 const sweptAtOnce = 64;
 
@@ -21,12 +23,20 @@ export class Medium {
   ) {
     this.rows = rows;
     this.sealer = new Sealer(gatewayKey);
-    this.clock = clock;
+    this.clock = rows.shared ?? clock;
     this.retention = retention;
   }
 
-  /** Leaves a tombstone of each turn and stream that has expired, and removes old tombstones, and leases that ended a day ago. */
-  async sweep(nowMs: number): Promise<void> {
+  /** Writes, and leaves nothing: whether the medium takes writes. Throws `degraded`. */
+  async probe(): Promise<void> {
+    const row: Row = { ...emptyRow, id: "probe", kind: "tombstone", expiresAtMs: this.clock.now() };
+    const insert: Op = { type: "insert", row, head: new Uint8Array(0) };
+    await this.rows.commit([{ type: "remove", id: row.id }, insert, { type: "remove", id: row.id }], true);
+  }
+
+  /** Leaves a tombstone of each turn and stream that has expired, and removes old tombstones. */
+  async sweep(): Promise<void> {
+    const nowMs = this.clock.now();
     for (const kind of ["turn", "stream"] as const) {
       for (let swept = sweptAtOnce; swept === sweptAtOnce; ) {
         const expired = await this.rows.find({ kind, expiredAtMs: nowMs, limit: sweptAtOnce });
@@ -35,7 +45,6 @@ export class Medium {
       }
     }
     while ((await this.rows.sweep(nowMs, ["tombstone"])) > 0) continue;
-    while ((await this.rows.sweep(nowMs - this.retention.tombstoneMs, ["lease"])) > 0) continue;
   }
 
   /** Whether the row may no longer be shown. Seen expired once, it stays so: a clock that goes back cannot bring it to life. */
@@ -53,17 +62,14 @@ export class Medium {
 
   async #bury({ id, tags, meta, epoch, createdAtMs }: Row, nowMs: number): Promise<void> {
     const tombstone: Row = {
+      ...emptyRow,
       id,
       kind: "tombstone",
       createdAtMs,
       epoch,
-      last: 0,
-      open: false,
-      owner: "",
       expiresAtMs: nowMs + this.retention.tombstoneMs,
       tags: tags.filter((tag) => tag.startsWith("key:")),
       meta: { caller: meta["caller"] },
-      proof: noTag,
     };
     const insert: Op = { type: "insert", row: tombstone, head: new Uint8Array(0) };
     await this.rows.commit([{ type: "remove", id, guard: { epoch } }, insert], false);

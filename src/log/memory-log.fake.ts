@@ -45,7 +45,15 @@ export function openMemoryLog({
       return Reflect.apply(Reflect.get(log, name) as () => unknown, log, values); // one of its methods
     },
   ]);
-  return Object.assign(Object.create(Object.fromEntries(methods) as object) as LogStore, { capabilities: inMemory });
+  let opened: LogStore | undefined;
+  void opening.then((log) => (opened = log));
+  const atOnce: Pick<LogStore, "now" | "isEarlier" | "isUnclear"> = {
+    now: () => clock.now(),
+    isEarlier: (its, owner) => its !== owner,
+    isUnclear: (turnId) => opened?.isUnclear(turnId) ?? false,
+  };
+  const prototype = { ...(Object.fromEntries(methods) as object), ...atOnce };
+  return Object.assign(Object.create(prototype) as LogStore, { capabilities: inMemory });
 }
 
 function unclosed(rows: Rows): Rows {

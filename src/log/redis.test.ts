@@ -8,12 +8,16 @@ import { pathToFileURL } from "node:url";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { redisInstalled, redisProgram } from "../../test/support/redis.ts";
+import { FakeClock } from "../base/clock.fake.ts";
 import { openLog } from "./live.ts";
 import { testKey } from "./memory-log.fake.ts";
+import { readAll } from "./read-turn.ts";
 import { openRedisRows } from "./redis.ts";
 import { bytes, describeRows, insert } from "./rows.conformance.ts";
 import type { Op } from "./rows.ts";
 import { describeLogStore } from "./store.conformance.ts";
+import { bodiesOf, finished, text } from "./store-world.fake.ts";
+import { newTurn } from "./turn.fake.ts";
 
 let folder = "";
 let server: ChildProcess | undefined;
@@ -60,8 +64,92 @@ describe.skipIf(!redisInstalled)("with a redis-server on PATH", () => {
   const abilities = { survivesRestart: true, isShared: true };
   describeLogStore("in Redis", abilities, async () => {
     const options = { url: url(), prefix: `log-${++runs}:` };
-    const open = async () => ({ rows: await openRedisRows(options), gatewayKey: testKey });
-    return { open: (clock) => openLog({ open, abilities, clock }), dispose: async () => {} };
+    return {
+      open: (clock) => {
+        const open = async () => {
+          const rows = await openRedisRows(options);
+          Object.assign(rows.shared ?? {}, { now: () => clock.now() }); // the test sets the time
+          for (const home of ["owner-1", "owner-2"]) await rows.shared?.renewHome(home);
+          return { rows, gatewayKey: testKey };
+        };
+        return openLog({ open, abilities, clock, home: "owner-1" });
+      },
+      dispose: async () => {},
+    };
+  });
+
+  const prefixOf = (run: number) => `homes-${run}:`;
+  /** Two homes with their logs over one server, and an operator of that server. */
+  async function homes() {
+    const prefix = prefixOf(++runs);
+    const clock = new FakeClock();
+    const openHome = (home: string) =>
+      openLog({
+        open: async () => ({ rows: await openRedisRows({ url: url(), prefix }), gatewayKey: testKey }),
+        abilities,
+        clock,
+        home,
+      });
+    const [own, other] = [await openHome("own"), await openHome("other")];
+    const operator = await createClient({ socket: { path: join(folder, "redis.sock"), tls: false } }).connect();
+    onTestFinished(async () => {
+      operator.destroy();
+      for (const log of [own, other]) await log.close();
+    });
+    const { record, writer } = await own.create(newTurn(), "own/1");
+    if (writer === undefined) throw new Error("the turn was there already");
+    return { own, other, operator, key: `${prefix}home:own`, clock, turnId: record.turnId, writer };
+  }
+
+  test("a home counts as there for two minutes after each sweep; then a reader elsewhere ends its turns by name, and its runner is refused", async () => {
+    const { own, other, operator, key, turnId, writer } = await homes();
+    await operator.pExpire(key, 1_000);
+    await own.sweep();
+    expect(await operator.pTTL(key)).toBeGreaterThan(100_000);
+    expect(await operator.pTTL(key)).toBeLessThanOrEqual(120_000);
+    await writer.append([text("half")], 1);
+    expect(await other.get(turnId)).toMatchObject({ ended: false });
+    await operator.pExpire(key, 1);
+    await expect.poll(() => operator.exists(key)).toBe(0);
+    expect(await other.get(turnId)).toMatchObject({ ended: true, outcome: "failed" });
+    expect(bodiesOf(await readAll(other, turnId))).toMatchObject([
+      text("half"),
+      { type: "failed", error: { message: "The machine that asks this turn is gone." } },
+    ]);
+    await own.sweep();
+    expect(await writer.append([finished], 1)).toBe("fenced");
+    expect(bodiesOf(await readAll(own, turnId))).toHaveLength(2);
+  });
+
+  test("a home that is back before its turn was ended keeps it", async () => {
+    const { own, operator, key, turnId, writer } = await homes();
+    const rows = await openRedisRows({ url: url(), prefix: key.slice(0, -"home:own".length) });
+    onTestFinished(() => rows.close());
+    const claim: Op = { type: "update", id: turnId, guard: { epoch: 1, goneHome: "own" }, claim: true };
+    expect(await rows.commit([claim], true)).toMatchObject({ type: "refused", by: { epoch: 1 } });
+    await operator.del(key);
+    await own.sweep();
+    expect(await rows.commit([claim], true)).toMatchObject({ type: "refused", by: { epoch: 1 } });
+    expect(await writer.append([finished], 1)).toBe("appended");
+    await operator.del(key);
+    expect(await rows.commit([claim], true)).toEqual({ type: "done" });
+  });
+
+  test("a cancel from elsewhere is heard, also after the server refused to answer", async () => {
+    const { own, other, operator, clock, turnId } = await homes();
+    const heard = own.untilCancelRequested(turnId, new AbortController().signal);
+    await operator.configResetStat();
+    await operator.aclSetUser("default", ["-evalsha", "-eval"]);
+    await expect
+      .poll(async () => {
+        await operator.publish(`${prefixOf(runs)}wake`, `cancel:${turnId}`); // the watch looks again
+        return operator.info("errorstats");
+      })
+      .toContain("NOPERM");
+    await operator.aclSetUser("default", ["+evalsha", "+eval"]);
+    await other.requestCancel(turnId, "client");
+    await clock.advance(5_000);
+    expect(await heard).toBe("client");
   });
 
   test("a removed row leaves no key behind", async () => {

@@ -49,7 +49,7 @@ test("what has expired stays expired for every request and every clock, until it
       const outcomes: (string | undefined)[] = [];
       for (const next of steps) {
         if ("move" in next) clock.move(next.move * minuteMs);
-        else if ("sweep" in next) await store.sweep(clock.now());
+        else if ("sweep" in next) await store.sweep();
         else {
           const outcome = await deeds[next.deed]?.(store, record.turnId, clock).then(
             () => "kept",

@@ -274,7 +274,7 @@ export function describeRows(name: string, abilities: RowsAbilities, makeHarness
         expect(await found({})).toEqual(["t3", "t2", "t1"]);
         expect(await found({ limit: 2 })).toEqual(["t3", "t2"]);
         expect(await found({ kind: "stream" })).toEqual(["s1"]);
-        expect(await found({ kind: "lease" })).toEqual([]);
+        expect(await found({ kind: "tombstone" })).toEqual([]);
       });
 
       test("narrows them down by tag, state and owner", async () => {

@@ -1,8 +1,8 @@
 import { bestEffort, notNeeded } from "../base/async.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 
-/** What a row is: a turn, a client's stream, the lease of a process, or the place of a turn that is no longer kept. */
-export type RowKind = "turn" | "stream" | "lease" | "tombstone";
+/** What a row is: a turn, a client's stream, or the place of a turn that is no longer kept. */
+export type RowKind = "turn" | "stream" | "tombstone";
 
 /**
  * A log as its medium keeps it: one row and its entries. The columns are what the medium compares or searches; `meta` is the rest, as
@@ -18,7 +18,7 @@ export interface Row {
   readonly last: number;
   /** Whether entries may still follow. */
   readonly open: boolean;
-  /** The process that writes it, or wrote it last. */
+  /** The gateway that writes it, or wrote it last: its home, a slash, and its start. */
   readonly owner: string;
   /** When `sweep` removes it, epoch ms; undefined while it runs. */
   readonly expiresAtMs: number | undefined;
@@ -42,6 +42,8 @@ export interface Guard {
   readonly epoch?: number;
   readonly last?: number;
   readonly open?: boolean;
+  /** This home does not live (`SharedRows`). */
+  readonly goneHome?: string;
 }
 
 /** Changes of a row's columns. Members of `meta` are merged one by one; `null` removes one. */
@@ -111,25 +113,45 @@ export interface Rows {
   find(filter: RowFilter): Promise<readonly Row[]>;
   /** Entries after that number, in order. Of a row that is gone there are none. */
   entries(id: string, after: number, most: PageLimit): Promise<readonly Entry[]>;
-  /** Resolves at the next change of the row, by any gateway; sooner, it may be. Registers before it returns. Rejects with the signal's reason. */
+  /** Resolves at the next change of the row, by any gateway; sooner, it may be. `cancel:` before the id: at the next cancel from another gateway. Registers before it returns. Rejects with the signal's reason. */
   changed(id: string, signal: AbortSignal): Promise<void>;
+  /** Present where several homes share the rows. */
+  readonly shared?: SharedRows;
   /** Removes up to 64 rows of these kinds that expired at or before `nowMs`, and returns how many. */
   sweep(nowMs: number, kinds: readonly RowKind[]): Promise<number>;
   close(): Promise<void>;
 }
 
-/** Resolves with the row once that holds of it, at once if it does. Rejects with the signal's reason, and with the medium's errors. */
+/** What rows have that several homes share: who of them lives, and one clock. */
+export interface SharedRows {
+  /** Epoch ms on the medium's own clock, as known since the last answer. */
+  now(): number;
+  /** The home lives; it counts as gone two minutes after the last of these calls. Returns whether it was there. */
+  renewHome(home: string): Promise<boolean>;
+  isHomeThere(home: string): Promise<boolean>;
+  /** Whether the others seal with the same key. The first one sets its check value. */
+  agreesOnKey(checkValue: string): Promise<boolean>;
+}
+
+/** The home of an owner: its turns belong to that home's next gateway. */
+export function homeOf(owner: string): string {
+  return owner.split("/", 1)[0] ?? "";
+}
+
+/** Resolves with the row once that holds of it, at once if it does. Rejects with the signal's reason, and with the medium's errors. `topic`: what is waited for, where that is not each change. */
+// oxlint-disable-next-line max-params -- one more than four
 export async function untilRow(
   rows: Pick<Rows, "get" | "changed">,
   id: string,
   holds: (row: Row | undefined) => boolean,
   signal: AbortSignal,
+  topic = id,
 ): Promise<Row | undefined> {
   for (;;) {
     const first = await rows.get(id);
     if (holds(first)) return first;
     const looked = new AbortController();
-    const changed = rows.changed(id, AbortSignal.any([signal, looked.signal])); // registered before it looks again
+    const changed = rows.changed(topic, AbortSignal.any([signal, looked.signal])); // registered before it looks again
     void bestEffort(changed);
     try {
       const row = await rows.get(id);
@@ -187,6 +209,13 @@ export function notStored(cause: MillraceError): MillraceError {
     hint: `${cause.hint} Then send the request again. Without an idempotency key it is answered now, from memory.`,
     retryAfterMs: 1_000,
     cause,
+  });
+}
+
+/** The end of a turn whose home is gone: nobody will go on with it. */
+export function homeIsGone(): MillraceError {
+  return new MillraceError("upstream_failed", "The machine that asks this turn is gone.", {
+    hint: "The part that arrived was kept. Send the request again; if it had an idempotency key, use a new one.",
   });
 }
 

@@ -21,7 +21,7 @@ export interface EntryChain {
  * whether they must be on the disk. Pure, but for the nonces.
  */
 export function sealedAppend(
-  { row, medium: { sealer, retention } }: { readonly row: Row; readonly medium: Medium },
+  { row, medium: { sealer, retention, clock } }: { readonly row: Row; readonly medium: Medium },
   { box, tag: before }: EntryChain,
   last: number,
   {
@@ -43,7 +43,7 @@ export function sealedAppend(
     return entry;
   });
   const end = bodies.find(isTerminal);
-  const expiresAtMs = end === undefined ? undefined : atMs + retention.keptMs;
+  const expiresAtMs = end === undefined ? undefined : clock.now() + retention.keptMs;
   const proof = sealer.prove({ ...row, last: last + bodies.length, open: end === undefined, expiresAtMs });
   const key = end === undefined ? undefined : sealer.closedKey(row);
   const meta = {

@@ -2,6 +2,7 @@ import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { isDegraded, MillraceError, toMillraceError } from "../base/errors.ts";
+import { Notifier } from "../base/notifier.ts";
 import type { Secret } from "../base/secret.ts";
 import type { StoreLifecycle } from "./lifecycle.ts";
 import type { Rows, RowsAbilities } from "./rows.ts";
@@ -14,6 +15,8 @@ export interface LogOptions {
   /** The abilities of the open medium. */
   readonly abilities: RowsAbilities;
   readonly clock: Clock;
+  /** The home of this gateway: the first part of its turns' owner. Unset where no other home shares the store. */
+  readonly home?: string;
   /** Unset: the default. */
   readonly retention?: Retention;
   readonly events?: EventSink<StoreLifecycle>;
@@ -29,6 +32,7 @@ export class StoreHealth<Store> {
   #store: Store | undefined;
   #degradedBy: MillraceError | undefined;
   #trying: Promise<void> | undefined;
+  readonly #recoveries = new Notifier();
 
   constructor(options: {
     /** Opens the store; called again while it fails. Throws `degraded`. */
@@ -46,10 +50,20 @@ export class StoreHealth<Store> {
     return this.#degradedBy;
   }
 
+  /** Undefined while it is not open. */
+  get opened(): Store | undefined {
+    return this.#store;
+  }
+
   /** Throws `degraded` while it is not open. */
   get store(): Store {
     if (this.#store !== undefined) return this.#store;
     throw this.#degradedBy ?? new MillraceError("degraded", "The log is not open.");
+  }
+
+  /** Resolves when a store that failed works again, the next time. Registers before it returns. */
+  untilRecovered(signal: AbortSignal): Promise<void> {
+    return this.#recoveries.wait(signal);
   }
 
   /** Never throws `degraded`: a store that cannot be opened is tried again. */
@@ -65,6 +79,16 @@ export class StoreHealth<Store> {
       if (!isDegraded(error)) throw error;
       this.degrade(error);
       return undefined;
+    }
+  }
+
+  /** The result of the work. A failure of the store counts, and is thrown. */
+  async orThrow<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (isDegraded(error)) this.degrade(error);
+      throw error;
     }
   }
 
@@ -99,9 +123,13 @@ export class StoreHealth<Store> {
         await this.#try();
         this.#degradedBy = undefined;
         events?.emit("store_recovered", {});
+        this.#recoveries.wake();
         break;
       } catch (error) {
-        if (!isDegraded(error)) events?.emit("store_failed", { error: toMillraceError(error) });
+        const why = toMillraceError(error);
+        if (!isDegraded(error) && why.message !== this.#degradedBy?.message)
+          events?.emit("store_failed", { error: why });
+        this.#degradedBy = why;
       }
     }
     this.#trying = undefined;

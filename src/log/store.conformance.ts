@@ -42,18 +42,6 @@ export function describeLogStore(
       () => world.clock,
     );
 
-    test("remembers until when owners live", async () => {
-      await world.store.renewOwner("a", 5);
-      await world.store.renewOwner("b", 7);
-      await world.store.renewOwner("a", 9);
-      expect(await world.store.owners()).toEqual(
-        new Map([
-          ["a", 9],
-          ["b", 7],
-        ]),
-      );
-    });
-
     test.skipIf(!capabilities.survivesRestart)("a cancel at any moment of a claim reaches who claims", async () => {
       const turns = await Promise.all(Array.from({ length: 60 }, () => begin()));
       await world.reopen();

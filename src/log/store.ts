@@ -26,8 +26,6 @@ export interface NewTurn {
   readonly client: string | undefined;
   /** The project that the client named (`X-Millrace-Project`); usage is counted by it. */
   readonly project?: string | undefined;
-  /** Digest of the IDE account that pays for the prompt, where gateways of several machines share the store. Joins ignore it. */
-  readonly account?: string | undefined;
   /** How long the turn continues without a reader; `Infinity`: to its end. In a record: the longest time that any reader asked for. */
   readonly graceMs: number;
   /** Its client was told that the turn is accepted, and may stay away: another process prompts it though nobody reads it. */
@@ -53,7 +51,7 @@ export interface TurnLabel extends Omit<NewTurn, "request" | "wire"> {
   readonly delivered: boolean;
   /** Who asked for its end, where that was not carried out yet. */
   readonly cancelRequested: CancelledBy | undefined;
-  /** The process that runs it, or ran it last. */
+  /** The gateway that runs it, or ran it last. */
   readonly owner: string;
   /** The answer in short (`shorten`), once it has ended; only the end where its process could not read what an earlier one had stored. */
   readonly outline?: readonly OutlinedEvent[] | undefined;
@@ -163,13 +161,12 @@ export interface LogStore {
     options?: CreateOptions,
   ): Promise<{ readonly record: TurnRecord; readonly writer: LogWriter | undefined }>;
   /**
-   * Takes a running turn over from its writer; undefined when it has ended or is unknown, or where `from` is given and has it no longer.
+   * Takes a running turn over from its writer; undefined when it has ended or is unknown.
    * `readAll`: all that the log holds; throws `internal` when it was changed or damaged.
    */
   claim(
     turnId: TurnId,
     owner: string,
-    from?: string,
   ): Promise<
     | {
         readonly record: TurnRecord;
@@ -250,23 +247,25 @@ export interface LogStore {
   /** Turns of one stream, in order: none of them is forgotten before the last one is. */
   keepTogether(turnIds: readonly TurnId[]): Promise<void>;
 
-  // Housekeeping: live processes, turns that ended processes left running, and expired turns.
+  // Housekeeping: the home, turns that its earlier gateways left running, and expired turns.
 
   /** Running turns, newest first, also those that a client sealed, without those of `exceptOwner`: for a process that may have to run them. */
   listRunning(options?: { readonly exceptOwner?: string }): Promise<readonly TurnLabel[]>;
   /** When the oldest running turn was created, epoch ms; Infinity if none runs. Decodes no turn. */
   oldestRunningMs(): Promise<number>;
-  /** Renews an owner's lease until `aliveUntilMs`. Turns of owners whose lease has run out may be claimed. */
-  renewOwner(owner: string, aliveUntilMs: number): Promise<void>;
+  /** Whether an earlier gateway of this owner's home had it: that one has ended, since a home has one gateway. */
+  isEarlier(its: string, owner: string): boolean;
   /**
-   * Whether this owner may act on the turn now: the store has it as the turn's owner. Renews the owner's lease first, so that no
-   * other process claims the turn before the lease ends. False if the store cannot answer and another owner may have claimed the turn.
+   * Whether the store may have the turn although its call failed, and nobody runs it. Such a turn is its owner's to take up once
+   * the store works.
    */
-  holdsTurn(turnId: TurnId, owner: string, aliveUntilMs: number): Promise<boolean>;
-  /** Every owner that ever renewed and has not been forgotten, with its time. */
-  owners(): Promise<ReadonlyMap<string, number>>;
-  /** Erases expired turns and streams, and tombstones past their time. */
-  sweep(nowMs: number): Promise<void>;
+  isUnclear(turnId: TurnId): boolean;
+  /** Resolves when a store that failed works again, the next time; rejects with the signal's reason. Registers before it returns. */
+  untilRecovered(signal: AbortSignal): Promise<void>;
+  /** The time by which turns expire and readers are noted, epoch ms: that of the store, where homes share it. */
+  now(): number;
+  /** Erases expired turns and streams, and tombstones past their time. To be called each minute: it also says, where homes share the store, that this home lives. */
+  sweep(): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -2,9 +2,8 @@ import type { TurnId } from "../base/ids.ts";
 import { ownTurn } from "../base/node/unhurried.ts";
 import type { Secret } from "../base/secret.ts";
 import { type CancelledBy, eventIdOf, type TurnEvent } from "./event.ts";
-import { messageTo } from "./lease.ts";
 import type { Medium } from "./medium.ts";
-import { damagedLog, type Op, pastTheEnd, type Row, type RowChange, unknownTurn, untilRow } from "./rows.ts";
+import { damagedLog, homeOf, type Op, pastTheEnd, type Row, type RowChange, unknownTurn, untilRow } from "./rows.ts";
 import type { StoredEvent } from "./sealed-append.ts";
 import { type Access, noTag, tagOf } from "./sealing/sealer.ts";
 import type { CreateOptions, NewTurn, TurnRecord } from "./store.ts";
@@ -88,19 +87,20 @@ export class TurnLog {
     }
   }
 
-  /** As `LogStore.claim`. */
-  async claim(turnId: TurnId, owner: string, from?: string) {
+  /** As `LogStore.claim`. `isLeft`: only while the home of its owner is gone. */
+  async claim(turnId: TurnId, owner: string, isLeft = false) {
     for (;;) {
       const row = await this.#medium.rows.get(turnId, true);
-      if (row?.kind !== "turn" || !row.open || row.owner !== (from ?? row.owner)) return undefined;
+      if (row?.kind !== "turn" || !row.open) return undefined;
       await this.#turns.check(row);
       const box = this.#medium.sealer.open(row, "runner");
       if (box === undefined) throw unknownTurn();
       const { epoch, last } = row;
       const claimed = { ...row, owner, epoch: epoch + 1 };
       const set = { owner, proof: this.#medium.sealer.prove(claimed) };
-      const guard = { epoch, last, open: true };
+      const guard = { epoch, last, open: true, ...(isLeft && { goneHome: homeOf(row.owner) }) };
       const outcome = await this.#medium.rows.commit([{ type: "update", id: turnId, guard, claim: true, set }], true);
+      if (outcome.type === "refused" && isLeft) return undefined; // it was taken, or its home is back: the next look sees that
       if (outcome.type === "refused") continue;
       // read after the claim: a later cancel request goes to the new owner
       const { meta = row.meta } = (await this.#medium.rows.get(turnId)) ?? {};
@@ -150,17 +150,15 @@ export class TurnLog {
   }
 
   /**
-   * As `LogStore.requestCancel`. `stream` is an operation that is refused if a newer attach has the stream. `isHere`: the writer is
-   * in this process, which needs no message.
+   * As `LogStore.requestCancel`. `stream` is an operation that is refused if a newer attach has the stream.
    */
-  async requestCancel(turnId: TurnId, by: CancelledBy, stream: Op | undefined, isHere: boolean): Promise<boolean> {
+  async requestCancel(turnId: TurnId, by: CancelledBy, stream: Op | undefined): Promise<boolean> {
     for (;;) {
       const row = await this.#turns.usable(turnId);
       const ops: Op[] = stream === undefined ? [] : [stream];
       if (row.open && metaOf(row).cancel === undefined) {
-        const { epoch, owner } = row;
-        ops.push({ type: "update", id: turnId, guard: { epoch, open: true }, set: { meta: { cancel: by } } });
-        if (!isHere) ops.push(...(await messageTo(this.#medium.rows, owner, { turnId, by }, this.#medium.clock.now())));
+        const guard = { epoch: row.epoch, open: true };
+        ops.push({ type: "update", id: turnId, guard, set: { meta: { cancel: by } } });
       }
       const outcome = ops.length === 0 ? undefined : await this.#medium.rows.commit(ops, true);
       if (outcome?.type !== "refused") return true;

@@ -57,11 +57,11 @@ function withAbsent<Facts extends Pick<NewTurn, "graceMs">>(stored: StoredFacts<
 /** The part of a label that does not change. */
 export type LabelFacts = Omit<NewTurn, "request" | "wire"> & Pick<TurnLabel, "request" | "messageCount" | "question">;
 
-/** What lists show of a turn. Of one that its client sealed: time, model, dialect, client, project, account and grace time, and no text. */
+/** What lists show of a turn. Of one that its client sealed: time, model, dialect, client, project and grace time, and no text. */
 export function labelOf({ request, wire: _wire, ...facts }: NewTurn, isSealed: boolean): LabelFacts {
   const { model, messages } = request;
   if (!isSealed) return { ...facts, request: { model }, messageCount: messages.length, question: questionOf(request) };
-  const { turnId, createdAtMs, caller, dialect, modelUid, modelNumber, client, project, account, graceMs } = facts;
+  const { turnId, createdAtMs, caller, dialect, modelUid, modelNumber, client, project, graceMs } = facts;
   return {
     turnId,
     createdAtMs,
@@ -71,7 +71,6 @@ export function labelOf({ request, wire: _wire, ...facts }: NewTurn, isSealed: b
     modelNumber,
     client,
     ...(project === undefined ? {} : { project }),
-    ...(account === undefined ? {} : { account }),
     graceMs,
     request: { model },
     messageCount: 0,

@@ -87,10 +87,6 @@ export class TurnRows {
     return found.at(-1)?.createdAtMs ?? Number.POSITIVE_INFINITY;
   }
 
-  async ownerOf(turnId: TurnId): Promise<string | undefined> {
-    return (await this.#medium.rows.get(turnId))?.owner;
-  }
-
   tag(name: "caller" | "body" | "key" | "session", ...values: readonly string[]): string {
     return `${name}:${this.#medium.sealer.digest(name, ...values)}`;
   }

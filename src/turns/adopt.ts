@@ -3,7 +3,7 @@ import { bestEffort, notNeeded } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { isDegraded, isWithoutIde, MillraceError, toMillraceError } from "../base/errors.ts";
-import { startOfLog, type TurnId } from "../base/ids.ts";
+import { startOfLog } from "../base/ids.ts";
 import type { BackendKind, TurnEvent, TurnEventBody } from "../log/event.ts";
 import type { LogStore, LogWriter, TurnLabel, TurnRecord } from "../log/store.ts";
 import type { Asker, Continuity } from "./continuity/continuity.ts";
@@ -23,9 +23,6 @@ import type { RunningTurns } from "./running-turns.ts";
 const waitForIdeMs = 60_000;
 const lookEveryMs = 1_000;
 
-/** How much longer than its lease a turn that has begun is left to its own machine, which alone has its conversation; ms. */
-const elsewhereMs = 60_000;
-
 interface Parts extends Omit<TurnsOptions, "events" | "continuity"> {
   readonly events: EventSink<TurnLifecycle>;
   readonly queue: TurnQueue;
@@ -37,59 +34,50 @@ interface Parts extends Omit<TurnsOptions, "events" | "continuity"> {
 }
 
 /**
- * A function that takes over every running turn whose process ended, each time it is called. A turn that cannot be continued does not
- * hold up the others.
+ * Takes up every turn that an earlier gateway of this home left running, once: at the start, or when a store that failed then works again.
+ * Runs until the signal aborts. A turn that cannot be continued does not hold up the others.
  */
-export function openAdoption(parts: Parts): (signal: AbortSignal) => Promise<void> {
-  const { store, owner, ownerIsGone = () => false, isElsewhere = () => false, running, events } = parts;
-  /** Turns that were this process's at the last look, and that it did not run; kept where other machines write the store. */
-  let strays: ReadonlySet<TurnId> = new Set();
-
-  /** Running turns of this account whose process is gone: its lease has ended, or the process is known to have ended. */
-  const orphans = async (): Promise<readonly TurnLabel[]> => {
-    const isShared = store.capabilities.isShared;
-    const leftHere = isShared || running.again.size > 0;
-    const open = await store.listRunning(leftHere ? {} : { exceptOwner: owner });
-    const straying = open.filter((turn) => isShared && turn.owner === owner && !running.has(turn.turnId));
-    const seenTwice = new Set(straying.map(({ turnId }) => turnId).filter((turnId) => strays.has(turnId)));
-    strays = new Set(straying.map(({ turnId }) => turnId)); // a new one may be about to begin
-    const isLeft = ({ turnId, owner: its }: TurnLabel) =>
-      its === owner ? running.again.has(turnId) || seenTwice.has(turnId) : ownerIsGone(its);
-    if (open.every((turn) => turn.owner === owner && !isLeft(turn))) return [];
-    const owners = await store.owners();
-    const isOverdue = ({ owner: its, lastEventId }: TurnLabel) => {
-      const waitMs = lastEventId !== startOfLog && isElsewhere(its) ? elsewhereMs : 0;
-      return its !== owner && (owners.get(its) ?? 0) + waitMs <= parts.clock.now();
-    };
-    const left = open.filter((turn) => isOverdue(turn) || isLeft(turn));
-    if (parts.account === undefined || left.length === 0) return left;
-    const account = await parts.account();
-    return left.filter((turn) => turn.owner === owner || (account !== undefined && turn.account === account));
-  };
-
-  return async (signal) => {
-    for (const { turnId, owner: its } of await orphans()) {
-      if (signal.aborted) return;
-      try {
-        if (running.has(turnId)) continue; // its runner is still letting go
-        running.again.delete(turnId);
-        const claimed = await store.claim(turnId, owner, its);
-        if (ownerIsGone(its)) await store.renewOwner(its, 0); // the lease of a process that ended is of no use
-        if (claimed === undefined) continue; // ended, or taken by another, since it was listed
-        const { runner, cleanUp } = await goOnWith(claimed, parts);
-        running.add(claimed.record, runner, cleanUp);
-        if (claimed.record.lastEventId === startOfLog) {
-          const begun = new AbortController();
-          void runner.stored.then(() => begun.abort(notNeeded));
-          void parts.readers.expectFromElsewhere(claimed.record, begun.signal);
+export async function adoptLeft(parts: Parts, signal: AbortSignal): Promise<void> {
+  const { store, owner, running, events } = parts;
+  const isLeft = ({ turnId, owner: its }: TurnLabel) =>
+    !running.has(turnId) && (its === owner ? store.isUnclear(turnId) : store.isEarlier(its, owner));
+  while (!signal.aborted) {
+    const recovered = store.untilRecovered(signal);
+    void bestEffort(recovered);
+    const open = await store.listRunning().catch((error: unknown) => {
+      events.emit("turn_problem", { event: "turn_upkeep_failed", turnId: undefined, error });
+      return [];
+    });
+    for (let left = open.filter(isLeft); left.length > 0 && !signal.aborted; ) {
+      const again: TurnLabel[] = [];
+      for (const turn of left) {
+        if (signal.aborted) return;
+        try {
+          await adoptOne(turn, parts);
+        } catch (error) {
+          if (isDegraded(error)) again.push(turn);
+          events.emit("turn_problem", { event: "turn_adopt_failed", turnId: turn.turnId, error });
         }
-        events.emit("turn_adopted", claimed.record);
-      } catch (error) {
-        if (isDegraded(error)) running.again.add(turnId);
-        events.emit("turn_problem", { event: "turn_adopt_failed", turnId, error });
       }
+      left = again;
+      if (left.length > 0) await bestEffort(parts.clock.sleep(lookEveryMs, signal));
     }
-  };
+    await bestEffort(recovered);
+  }
+}
+
+async function adoptOne({ turnId }: TurnLabel, parts: Parts): Promise<void> {
+  const { store, owner, running, readers, events } = parts;
+  const claimed = await store.claim(turnId, owner);
+  if (claimed === undefined) return; // it has ended since it was listed
+  const { runner, cleanUp } = await goOnWith(claimed, parts);
+  running.add(claimed.record, runner, cleanUp);
+  if (claimed.record.lastEventId === startOfLog) {
+    const begun = new AbortController();
+    void runner.stored.then(() => begun.abort(notNeeded));
+    void readers.expectFromElsewhere(claimed.record, begun.signal);
+  }
+  events.emit("turn_adopted", claimed.record);
 }
 
 /** A turn whose log cannot be trusted ends as failed, because it cannot be continued. A log that cannot be read now stays unchanged. */

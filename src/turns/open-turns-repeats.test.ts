@@ -5,7 +5,7 @@ import { MillraceError } from "../base/errors.ts";
 import { idle, until } from "../base/wait.fake.ts";
 import { openMemoryLog } from "../log/memory-log.fake.ts";
 import { FakeBackend } from "./backend.fake.ts";
-import { asking, durable, FakeReader, stoppedTurns } from "./turns.fake.ts";
+import { asking, FakeReader, stoppedTurns } from "./turns.fake.ts";
 
 const never = new AbortController().signal;
 /** Turns that are stopped after the test. */
@@ -48,14 +48,7 @@ describe("the same request again without a key", () => {
     expect(replay.text).toBe("answer");
   });
 
-  test.each([
-    [
-      "joins it too if the process that ran it has certainly ended, because it has no reader there any more",
-      true,
-      "implicit",
-    ],
-    ["is a new turn while a process that may live had a reader a moment ago", false, "no"],
-  ])("%s", async (_, gone, joined) => {
+  test("joins it too if an earlier gateway of its home ran it, because it has no reader there any more", async () => {
     const clock = new FakeClock();
     const store = openMemoryLog({ clock });
     const { turns, backend } = begin({ store, clock });
@@ -66,8 +59,8 @@ describe("the same request again without a key", () => {
     backend.last.text("answer");
     backend.last.finish("answer");
     await turns.untilEnded(first.turnId, never);
-    const next = begin({ store, clock, owner: "owner-2", ownerIsGone: () => gone });
-    expect(await next.turns.start(asking(), never)).toMatchObject({ joined });
+    const next = begin({ store, clock, owner: "owner-2" });
+    expect(await next.turns.start(asking(), never)).toMatchObject({ joined: "implicit" });
   });
 
   test("is a new turn where the answer was delivered whole, failed, or is being read", async () => {
@@ -209,18 +202,6 @@ describe("the same request again without a key", () => {
     const { turns } = begin(options);
     await turns.start(asking(), never);
     expect((await turns.start(other, never)).joined).toBe("no"); // the clock stands still
-  });
-
-  test("waits for no reader of a turn that another process runs", async () => {
-    const clock = new FakeClock();
-    const store = durable(openMemoryLog({ clock }));
-    const one = begin({ store, clock, owner: "one" });
-    const first = await one.turns.start(asking(), never);
-    const two = begin({ store, clock, owner: "two" });
-    const reader = new FakeReader(two.turns, first.turnId);
-    await reader.seen("started");
-    expect((await two.turns.start(asking(), never)).joined).toBe("no");
-    await reader.leave();
   });
 
   test("that says it is a retry joins although the first reader seems to be there", async () => {

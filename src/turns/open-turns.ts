@@ -1,12 +1,12 @@
-import { Emitter } from "../base/emitter.ts";
+import { bestEffort } from "../base/async.ts";
+import { Emitter, type EventSink } from "../base/emitter.ts";
 import type { CascadeId } from "../base/ids.ts";
-import { openAdoption } from "./adopt.ts";
+import { adoptLeft } from "./adopt.ts";
 import { openAttach, type StreamTurns } from "./attach.ts";
 import { BackOff } from "./back-off.ts";
 import { Continuity } from "./continuity/continuity.ts";
 import { archiveOrphanedTrajectories, archiverOf } from "./continuity/orphaned-trajectories.ts";
 import { openRecall } from "./continuity/recall.ts";
-import { keepHouse } from "./lease.ts";
 import type { TurnLifecycle } from "./lifecycle.ts";
 import type { TurnsOptions } from "./options.ts";
 import { TurnQueue } from "./queue.ts";
@@ -18,7 +18,7 @@ import { TurnStarter } from "./start.ts";
 
 /** Turns over a log store and a backend. Adopts at once the turns that an earlier process left running there. */
 export function openTurns(options: TurnsOptions): StreamTurns {
-  const { store, backends, clock, owner, ownerIsGone = () => false, trajectoryNotes: notes } = options;
+  const { store, backends, clock, owner, trajectoryNotes: notes } = options;
   const events = options.events ?? new Emitter<TurnLifecycle>();
   const archive = archiverOf(backends);
   const readers = new Readers(options);
@@ -30,7 +30,7 @@ export function openTurns(options: TurnsOptions): StreamTurns {
   const isKept = (cascadeId: CascadeId) => continuity?.has(cascadeId) === true;
   const refusals = new Refusals(options);
   const backOff = new BackOff(() => clock.now());
-  const recall = continuity && openRecall({ store, continuity, clock, owner, ownerIsGone });
+  const recall = continuity && openRecall({ store, continuity, clock, owner });
   const starter = new TurnStarter({
     ...options,
     events,
@@ -42,13 +42,12 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     recall,
     running,
   });
-  const adopt = openAdoption({ ...options, events, queue, continuity, recall, running, readers });
-  const onProblem = (error: unknown) =>
-    events.emit("turn_problem", { event: "turn_upkeep_failed", turnId: undefined, error });
+  const { stopping } = running;
+  const { survivesRestart } = store.capabilities;
   const upkeep = Promise.all([
-    keepHouse(options, () => adopt(running.stopping), onProblem, running.stopping),
-    notes &&
-      archiveOrphanedTrajectories({ notes, store, clock, owner, ownerIsGone, archive, isKept }, running.stopping),
+    survivesRestart && adoptLeft({ ...options, events, queue, continuity, recall, running, readers }, stopping),
+    sweepEachMinute(options, events, stopping),
+    notes && archiveOrphanedTrajectories({ notes, store, clock, owner, archive, isKept }, stopping),
   ]);
   return {
     ...reads,
@@ -73,7 +72,22 @@ export function openTurns(options: TurnsOptions): StreamTurns {
       await starter.close();
       await continuity?.close();
       await readers.close();
-      if (store.capabilities.survivesRestart) await store.renewOwner(owner, clock.now()); // others may take its turns over from now on
     },
   };
+}
+
+const sweepEveryMs = 60_000;
+
+/** Erases expired data at once and then each minute, until the signal aborts. A sweep that failed is tried again a minute later. */
+async function sweepEachMinute(
+  { store, clock }: Pick<TurnsOptions, "store" | "clock">,
+  events: EventSink<TurnLifecycle>,
+  signal: AbortSignal,
+): Promise<void> {
+  const onProblem = (error: unknown) =>
+    events.emit("turn_problem", { event: "turn_upkeep_failed", turnId: undefined, error });
+  while (!signal.aborted) {
+    await bestEffort(store.sweep(), onProblem);
+    await bestEffort(clock.sleep(sweepEveryMs, signal));
+  }
 }

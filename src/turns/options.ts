@@ -45,17 +45,8 @@ export interface TurnsOptions extends TurnPlans {
   readonly graceMs: number;
   /** Whether a repeated request without a key may join its twin. */
   readonly implicitJoins: boolean;
-  /** Names this process among those that share the store; never used twice. */
+  /** The owner of the turns that run here: the home's id, a slash, and this start's. */
   readonly owner: string;
-  /** Whether another owner's process is known to be gone although its lease has not run out. */
-  readonly ownerIsGone?: (owner: string) => boolean;
-  /**
-   * Digest of the account that pays for prompts here; undefined while none is known. Turns of another account are not taken over. Without
-   * this function every turn is.
-   */
-  readonly account?: () => Promise<string | undefined>;
-  /** Whether another owner's process ran on another machine, so that its IDE cannot be reached from here. */
-  readonly isElsewhere?: (owner: string) => boolean;
   /** Keeps trajectories open for the next turn of their conversation, this long; every turn has a fresh one without it. */
   readonly continuity?: { readonly idleMs: number };
   /** As `RefusalsOptions` has them: when a quota resets, what helps then, and whether a model may be asked now. */

@@ -2,7 +2,6 @@ import { bestEffort, notNeeded } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { TurnId } from "../base/ids.ts";
 import { Notifier } from "../base/notifier.ts";
-import { skewMs } from "../log/lease.ts";
 import type { NewTurn, TurnLabel, TurnRecord } from "../log/store.ts";
 import type { TurnsOptions } from "./options.ts";
 
@@ -26,7 +25,7 @@ const lookEveryMs = 1_000;
  * readers for each other.
  */
 export class Readers {
-  readonly #parts: Pick<TurnsOptions, "store" | "clock" | "owner" | "ownerIsGone">;
+  readonly #parts: Pick<TurnsOptions, "store" | "clock" | "owner">;
   readonly #turns = new Map<TurnId, TurnReaders>();
   readonly #closing = new AbortController();
   /** Waits for clients that are about to read, and notes. None rejects. */
@@ -34,7 +33,7 @@ export class Readers {
   /** Called when a reader begins to read, or is about to. */
   onCome: () => void = () => {};
 
-  constructor(parts: Pick<TurnsOptions, "store" | "clock" | "owner" | "ownerIsGone">) {
+  constructor(parts: Pick<TurnsOptions, "store" | "clock" | "owner">) {
     this.#parts = parts;
   }
 
@@ -43,11 +42,11 @@ export class Readers {
     return (this.#turns.get(turnId)?.count ?? 0) > 0;
   }
 
-  /** Whether the turn has a reader: in this process, or in that of its owner, as far as it is noted. */
+  /** Whether the turn has a reader: in this process, or in that of another home, as far as it is noted. */
   isRead({ turnId, owner: its, attachedAtMs }: TurnLabel): boolean {
-    const { owner, ownerIsGone = () => false, clock } = this.#parts;
+    const { owner, store } = this.#parts;
     if (this.has(turnId)) return true;
-    return its !== owner && !ownerIsGone(its) && attachedAtMs + noteEveryMs * 2 > clock.now();
+    return its !== owner && !store.isEarlier(its, owner) && attachedAtMs + noteEveryMs * 2 > store.now();
   }
 
   /** Whether a turn of this process goes on: it has a reader, or needs none. */
@@ -116,9 +115,9 @@ export class Readers {
 
   /** As `note`. Rejects with the store's errors, but extends the grace of a turn that runs here first. */
   async noteGrace(turnId: TurnId, graceMs: number | undefined): Promise<void> {
-    const { store, clock } = this.#parts;
+    const { store } = this.#parts;
     if (graceMs !== undefined) this.#turns.get(turnId)?.extend(graceMs);
-    if (graceMs !== undefined || store.capabilities.isShared) await store.noteReader(turnId, clock.now(), graceMs);
+    if (graceMs !== undefined || store.capabilities.isShared) await store.noteReader(turnId, store.now(), graceMs);
   }
 
   /** Resolves once one of the turns has no reader here, or after a quarter of a second. Rejects with the signal's reason. */
@@ -130,14 +129,14 @@ export class Readers {
   }
 
   /**
-   * Resolves once a turn that runs here had no reader for its grace time: `abandoned`, or `elsewhere` if another gateway runs it by then.
+   * Resolves once a turn that runs here had no reader for its grace time.
    * Never resolves if the grace time is endless. Rejects with the signal's reason.
    */
   async untilAbandoned(
     { turnId, graceMs }: Pick<NewTurn, "turnId" | "graceMs">,
     isAdopted: boolean,
     signal: AbortSignal,
-  ): Promise<"abandoned" | "elsewhere"> {
+  ): Promise<void> {
     const readers = this.#of(turnId);
     readers.isWatched = true;
     readers.extend(Math.max(graceMs, isAdopted ? adoptedGraceMs : 0));
@@ -149,8 +148,8 @@ export class Readers {
     }
   }
 
-  async #untilAbandoned(turnId: TurnId, readers: TurnReaders, signal: AbortSignal): Promise<"abandoned" | "elsewhere"> {
-    const { store, clock, owner } = this.#parts;
+  async #untilAbandoned(turnId: TurnId, readers: TurnReaders, signal: AbortSignal): Promise<void> {
+    const { store, clock } = this.#parts;
     let quietSinceMs = readers.unreadSinceMs;
     for (;;) {
       const { graceMs } = readers;
@@ -165,16 +164,14 @@ export class Readers {
         await readers.changedWithin(leftMs, signal);
         continue;
       }
-      if (!store.capabilities.isShared) return "abandoned";
+      if (!store.capabilities.isShared) return;
       const label = await store.getLabel(turnId).catch(() => "failing" as const);
-      if (label === "failing") return "abandoned"; // a store that fails knows of no reader
+      if (label === "failing") return; // a store that fails knows of no reader
       readers.extend(label?.graceMs ?? 0);
       if (readers.count > 0 || readers.graceMs > graceMs) continue;
-      const agoMs = clock.now() - (label?.attachedAtMs ?? clock.now());
+      const agoMs = store.now() - (label?.attachedAtMs ?? store.now());
       const elsewhere = clock.monotonic() - Math.max(0, agoMs);
-      // a note of the future is of before the clock was set back: a reader that is still there would have noted it again
-      const isQuiet = elsewhere <= quietSinceMs || elsewhere + graceMs <= clock.monotonic() || agoMs < -skewMs;
-      if (isQuiet) return label !== undefined && label.owner !== owner ? "elsewhere" : "abandoned";
+      if (elsewhere <= quietSinceMs || elsewhere + graceMs <= clock.monotonic()) return;
       quietSinceMs = elsewhere;
     }
   }
@@ -205,11 +202,11 @@ export class Readers {
   }
 
   async #noteWhileRead(turnId: TurnId, readers: TurnReaders): Promise<void> {
-    const { store, clock } = this.#parts;
+    const { store } = this.#parts;
     const { signal } = this.#closing;
     readers.isNoted = true;
     while (readers.count > 0 && !signal.aborted) {
-      await bestEffort(store.noteReader(turnId, clock.now())); // if the store fails, the turn only loses grace time
+      await bestEffort(store.noteReader(turnId, store.now())); // if the store fails, the turn only loses grace time
       if (readers.count > 0) await bestEffort(readers.changedWithin(noteEveryMs, signal));
     }
     readers.isNoted = false;

@@ -5,7 +5,6 @@ import { MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import type { CancelledBy } from "../log/event.ts";
 import type { AttachedStream, TurnRecord } from "../log/store.ts";
-import { checkBeforePrompt } from "./lease.ts";
 import type { TurnLifecycle } from "./lifecycle.ts";
 import type { TurnsOptions } from "./options.ts";
 import type { Readers } from "./readers.ts";
@@ -14,7 +13,7 @@ import type { Runner } from "./run.ts";
 /** How long a stop waits for backends to clean up; ms. */
 export const cleanUpMs = 10_000;
 
-type Parts = Pick<TurnsOptions, "store" | "clock" | "owner"> & {
+type Parts = Pick<TurnsOptions, "store" | "clock"> & {
   readonly readers: Readers;
   readonly events: EventSink<TurnLifecycle>;
 };
@@ -35,8 +34,6 @@ export class RunningTurns {
   /** Turns that no later process can continue. */
   readonly #endWithGateway = new Set<TurnId>();
   readonly #stopping = new AbortController();
-  /** Turns that this process owns in the store and that have no runner: it continues them as soon as it can. */
-  readonly again = new Set<TurnId>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -58,7 +55,7 @@ export class RunningTurns {
 
   /** A backend's options for this turn. */
   optionsOf(turnId: TurnId): RunOptions {
-    const { store, owner, clock, events } = this.#parts;
+    const { clock, events } = this.#parts;
     const onAlive = () => {
       this.#aliveAtMs.set(turnId, clock.now());
       events.emit("turn_polled", { turnId });
@@ -68,14 +65,7 @@ export class RunningTurns {
       else this.#endWithGateway.delete(turnId);
     };
     const onTailLost = () => events.emit("turn_tail_lost", { turnId });
-    const options = { keep: false, onAlive, onEndsWithGateway, onTailLost };
-    if (!store.capabilities.isShared) return options;
-    const letGo = () => {
-      this.again.add(turnId);
-      this.#runs.get(turnId)?.runner.stop({ type: "detach" });
-    };
-    const beforePrompt = (signal: AbortSignal) => checkBeforePrompt(turnId, { store, owner, clock, letGo }, signal);
-    return { ...options, beforePrompt };
+    return { keep: false, onAlive, onEndsWithGateway, onTailLost };
   }
 
   /**
@@ -116,8 +106,7 @@ export class RunningTurns {
   ): readonly Promise<unknown>[] {
     const { store } = this.#parts;
     const cancel = (by: CancelledBy) => runner.stop({ type: "cancel", by });
-    const abandon = async (where: Awaited<typeof abandoned>) => {
-      if (where === "elsewhere") return runner.stop({ type: "detach" }); // the gateway that runs it now knows its readers
+    const abandon = async () => {
       await bestEffort(store.requestCancel(turnId, "abandoned")); // stored first: a crash from here on does not undo it
       cancel("abandoned");
     };

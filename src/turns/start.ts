@@ -108,8 +108,7 @@ export class TurnStarter {
    */
   async launch(asked: AskedTurn, storage: TurnStorage, signal: AbortSignal): Promise<StartedTurn | undefined> {
     const { refusals, backends, clock, graceMs, admission, readers, running, events } = this.#parts;
-    const account = await this.#parts.account?.();
-    const turn = { ...newTurnOf(asked, clock.now(), graceMs), ...(account === undefined ? {} : { account }) };
+    const turn = newTurnOf(asked, clock.now(), graceMs);
     const prompt = promptOf(this.#parts, turn);
     if (prompt.text.length + prompt.instructions.length > largePrompt) await ownTurn(); // the store takes its own time
     await refusals.check(asked.modelUid);
@@ -187,7 +186,7 @@ export class TurnStarter {
         startsSoonMs,
         clock,
       );
-      if (isStored === undefined) await bestEffort(store.noteReader(turnId, clock.now(), graceMs));
+      if (isStored === undefined) await bestEffort(store.noteReader(turnId, store.now(), graceMs));
     })();
     this.#unflushed.set(turnId, durable);
     return durable.finally(() => this.#unflushed.delete(turnId));

@@ -8,7 +8,7 @@ import { ask, collect, degradedGauge, gateway, openai, patience, patienceMs, sim
 
 /** No server to be had is a reason to skip; CI installs one. */
 test.skipIf(!redisInstalled)(
-  "gateways that share a Redis server share turns, take over those of a gateway that ended, and work without the server for a while",
+  "gateways that share a Redis server share turns, follow those of a home whose gateway is killed and comes back, and work without the server for a while",
   async () => {
     const home = temporaryHome();
     const redis = await redisServer();
@@ -32,6 +32,7 @@ test.skipIf(!redisInstalled)(
     await first.kill();
     await ide.setTurn({ rate: 500, size: 600 });
     await ide.release();
+    await beside("a");
     const { text, reason } = await throughSecond;
     expect([text.length, reason]).toEqual([600, "stop"]);
     const asked = async (question: string, key?: string) => {

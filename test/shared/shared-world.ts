@@ -5,7 +5,7 @@ import { type GatewayProcess, startGatewayProcess } from "../support/gateway-pro
 import { sharedStore } from "../support/shared-store.ts";
 import { RedisNode } from "./redis-node.ts";
 
-/** Longer than a gateway's lease: the others take over what it ran. */
+/** Shorter than the two minutes after which its home counts as gone. */
 const awayMs = 14_000;
 
 interface Member {
@@ -59,7 +59,7 @@ export class SharedWorld implements AsyncDisposable {
     this.#balance();
   }
 
-  /** The process stands still for longer than its lease, and wakes up where it stood. */
+  /** The process stands still for a while, and wakes up where it stood. */
   async pause(nth: number): Promise<void> {
     const { pid } = this.#member(nth).gateway;
     process.kill(pid, "SIGSTOP");

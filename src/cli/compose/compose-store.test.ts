@@ -19,6 +19,7 @@ test("a store whose key is lost reports once how many turns cannot be read", asy
     const { store, unreadableTurns } = await openStore({
       storeFile: join(folder, "turns.db"),
       redis: undefined,
+      home: "home",
       logKeyFile,
       retention: defaultRetention,
       clock: new FakeClock(),

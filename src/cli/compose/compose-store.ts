@@ -19,6 +19,8 @@ export interface StoreOptions {
   readonly storeFile: string | undefined;
   /** The Redis server that gateways share; then the file is not used for the log. */
   readonly redis: RedisAddress | undefined;
+  /** The id of this gateway's home. */
+  readonly home: string;
   /** The file of the key that seals the log; created if missing. */
   readonly logKeyFile: string;
   readonly retention: Retention;
@@ -43,7 +45,7 @@ export async function openStore(options: StoreOptions) {
   return { store, damage: () => damage, unreadableTurns, degradedBy: () => store.degradedBy };
 }
 
-function openOver({ storeFile, redis, logKeyFile, clock, retention, events }: StoreOptions): Promise<LiveLog> {
+function openOver({ storeFile, redis, home, logKeyFile, clock, retention, events }: StoreOptions): Promise<LiveLog> {
   let tries = 0;
   let key: Secret | undefined;
   const over = async (open: () => Promise<Rows>) => {
@@ -52,7 +54,7 @@ function openOver({ storeFile, redis, logKeyFile, clock, retention, events }: St
   };
   if (redis !== undefined) {
     const open = () => over(() => openRedisRows({ url: redis.url.reveal() }));
-    return openLog({ open, abilities: { survivesRestart: true, isShared: true }, clock, retention, events });
+    return openLog({ open, abilities: { survivesRestart: true, isShared: true }, home, clock, retention, events });
   }
   if (storeFile === undefined) return openMemoryLog({ clock, retention });
   const onSetAside = (copy: string) => events.emit("store_damaged", { copy });

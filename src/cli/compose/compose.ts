@@ -33,7 +33,6 @@ import { turnLimit } from "../keys/key-record.ts";
 import { dashboardFolder, version } from "../package-files.ts";
 import { continuityIdleMs, type GatewayCommandOptions, overridesOf } from "../serve/gateway-options.ts";
 import { ideMemory } from "../serve/ide-in-use.ts";
-import { promptAccount } from "../serve/prompt-account.ts";
 import type { Settings } from "../settings.ts";
 import type { Io } from "../terminal/output.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
@@ -109,7 +108,7 @@ export async function compose({ io, settings, options, log, home, ...allowed }: 
   const nameOf = (uid: string) => models.nameOf(uid);
 
   const { logKeyFile } = settings;
-  const opened = await openStore({ storeFile, redis, logKeyFile, retention, clock, events });
+  const opened = await openStore({ storeFile, redis, home: home.id, logKeyFile, retention, clock, events });
   const { store } = opened;
   const ownsFile = redis !== undefined; // with a shared server the file holds the usage history alone
   const usage = composeMeter({ io, finder, folder, onlyHome: overrides.onlyHome, storeFile, ownsFile, events });
@@ -126,9 +125,6 @@ export async function compose({ io, settings, options, log, home, ...allowed }: 
     events,
     implicitJoins: true,
     owner,
-    ownerIsGone: (other) => other !== owner && (redis === undefined || other.startsWith(`${home.id}/`)),
-    isElsewhere: (other) => redis !== undefined && !other.startsWith(`${home.id}/`),
-    ...(redis && { account: promptAccount(finder, servers, clock) }),
     layout: (request, model, how) =>
       layoutPrompt(request, { ...model, contextTokens: contextTokens(model.uid) }, how).prompt,
     countTokens: estimateTokens,

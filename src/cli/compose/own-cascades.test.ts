@@ -25,7 +25,6 @@ function process(owner: string, journal: CascadeJournal, clock: FakeClock, backe
     clock,
     backends: backend,
     owner,
-    ownerIsGone: (other) => other !== owner,
     trajectoryNotes: trajectoryNotes(journal, owner, clock),
     continuity: { idleMs },
   });
@@ -43,14 +42,14 @@ test("what a process kept open when it died is archived by the next one, when it
   const [file, clock] = [journalFile(), new FakeClock()];
   const journal = openCascadeJournal(file);
   const untilMs = clock.now() + idleMs;
-  await journal.note({ cascadeId: fakeCascade, atMs: clock.now(), owner: "one" });
-  await process("one", journal, clock).answer(); // and then it is killed: nothing stops it in good order
+  await journal.note({ cascadeId: fakeCascade, atMs: clock.now(), owner: "home/one" });
+  await process("home/one", journal, clock).answer(); // and then it is killed: nothing stops it in good order
   await until(async () => (await journal.left()).some((each) => each.untilMs === untilMs));
 
   const later = new FakeClock(untilMs - 5_000);
   const another = openCascadeJournal(file);
-  const { backend } = process("two", another, later);
-  await until(async () => later.sleeping === 3); // the lease, the sweep, and what was left behind
+  const { backend } = process("home/two", another, later);
+  await until(async () => later.sleeping === 2); // the sweep, and what was left behind
   await later.advance(4_999);
   expect(backend.archived).toEqual([]);
   await later.advance(1);
@@ -70,8 +69,8 @@ test("notes of a conversation stand in the order in which they were made, also t
 test("the journal says which model a conversation asked and for which client, and another process reads it", async () => {
   const [file, clock] = [journalFile(), new FakeClock()];
   const journal = openCascadeJournal(file);
-  await journal.note({ cascadeId: fakeCascade, atMs: 1, owner: "one" });
-  await process("one", journal, clock).answer();
+  await journal.note({ cascadeId: fakeCascade, atMs: 1, owner: "home/one" });
+  await process("home/one", journal, clock).answer();
   const { request, client } = asking();
   await until(async () => (await openCascadeJournal(file).entries())[0]?.model !== undefined);
   expect(await openCascadeJournal(file).entries()).toEqual([

@@ -138,6 +138,9 @@ test("a file that was removed is written again, and a folder that was moved away
   expect(existsSync(dirname(file))).toBe(false);
   mkdirSync(dirname(file));
   await clock.advance(60_000);
-  home.leave();
   expect(readdirSync(dirname(file))).toEqual([]);
+  await take("b");
+  await vi.waitFor(async () => expect(await askToStop(file)).toBe(true));
+  home.leave();
+  expect(await askToStop(file)).toBe(true);
 });

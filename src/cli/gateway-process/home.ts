@@ -69,11 +69,12 @@ export async function takeHome(
       giveBack();
       throw alreadyServes(earlier, clock.now());
     }
-    const holder = holderOf(file);
-    if (holder === undefined) continue;
-    if (holder.isStopping !== true || clock.monotonic() > giveUpAtMs) throw alreadyServes(holder, clock.now());
-    if (!told) note(`Your gateway (process ${holder.pid}) is still stopping. The new one starts when it has ended.`);
-    told = true;
+    const holder = holderOf(file); // undefined where it has just ended
+    if (holder !== undefined) {
+      if (holder.isStopping !== true || clock.monotonic() > giveUpAtMs) throw alreadyServes(holder, clock.now());
+      if (!told) note(`Your gateway (process ${holder.pid}) is still stopping. The new one starts when it has ended.`);
+      told = true;
+    }
     await clock.sleep(lookEveryMs, signal);
   }
 }
@@ -206,8 +207,10 @@ function keepHome(
     leave() {
       if (left.signal.aborted) return;
       left.abort();
-      door?.close();
-      if (readRecord(file)?.instance === claim.instance) removeIfThere(file);
+      if (isOwnPlace()) {
+        door?.close(); // it would take away the door of a home that is at this place now
+        if (readRecord(file)?.instance === claim.instance) removeIfThere(file);
+      }
       giveBack();
     },
   };

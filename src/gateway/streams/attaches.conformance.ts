@@ -193,7 +193,7 @@ export function describeAttaches(tier: TierName): void {
       const told = await first.ended;
       expect(told).toBeDefined();
       expect(detailsOf(told).number).toBeUndefined();
-      const next = await streamWorld({ store, turns: { ownerIsGone: () => true } });
+      const next = await streamWorld({ store });
       await asked(next, 1);
       next.backend.last.text("Half", " an answer"); // a resumed backend gives the whole answer again
       next.backend.last.finish("Half an answer");

@@ -7,7 +7,7 @@ import type { TurnEventBody } from "../../log/event.ts";
 import { openLog } from "../../log/live.ts";
 import { inMemory, memoryRows, openMemoryLog, testKey } from "../../log/memory-log.fake.ts";
 import { FailingRows } from "../../log/rows.fake.ts";
-import { SettableClock } from "../../log/turn.fake.ts";
+import { newTurn, SettableClock } from "../../log/turn.fake.ts";
 import { SseReader } from "../http/sse.fake.ts";
 import { signedIn } from "../routes/signed-in.fake.ts";
 import { begun } from "./one-stream.fake.ts";
@@ -22,7 +22,7 @@ describe("a stream", () => {
     world.backend.last.finish("canary-answer-5f1c");
     expect(await first.ended).toBeUndefined();
     const clear = "canary-label-5f1c";
-    await store.renewOwner(clear, 1);
+    await store.create(newTurn(), clear);
     const found = new Set<string>();
     for (const file of await readdir(folder)) {
       const text = (await readFile(join(folder, file))).toString("latin1");

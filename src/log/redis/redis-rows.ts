@@ -14,6 +14,7 @@ import {
   type RowKind,
   type Rows,
   type RowsAbilities,
+  type SharedRows,
 } from "../rows.ts";
 import { rowScripts } from "./row-scripts.ts";
 
@@ -22,6 +23,9 @@ type Word = string | number | Uint8Array;
 type Flat = readonly Buffer[];
 
 const asBuffers = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } } as const;
+
+/** How long a home counts as there after it was renewed; ms. */
+const homeMs = 120_000;
 
 /** How many rows one look at an index reads, if some of them may not match; and how many one sweep removes. */
 const page = 256;
@@ -36,7 +40,7 @@ const digests = Object.fromEntries(
  * Rows in Redis, changed by scripts. The connection is restored automatically; while it is lost, every call throws `degraded` at
  * once. The server's settings decide how durable commits are: `appendonly yes` and `appendfsync always` equal SQLite.
  */
-export class RedisRows implements Rows {
+export class RedisRows implements Rows, SharedRows {
   readonly abilities: RowsAbilities = {
     survivesRestart: true,
     isShared: true,
@@ -45,6 +49,9 @@ export class RedisRows implements Rows {
   readonly #client: Client;
   readonly #listener: Client;
   readonly #waiters = new Waiters<string>();
+  /** The server's time less the monotonic time here; ms. */
+  #aheadMs = 0;
+  readonly shared: SharedRows = this;
 
   /** @throws MillraceError `degraded` when the server cannot be reached. */
   static async open({
@@ -111,6 +118,24 @@ export class RedisRows implements Rows {
     return this.#run<number>("sweep", nowMs, sweptAtOnce, kinds.length, ...kinds);
   }
 
+  now(): number {
+    return Math.round(performance.now() + this.#aheadMs);
+  }
+
+  async renewHome(home: string): Promise<boolean> {
+    const [wasThere] = await this.#timed("home", home, homeMs);
+    return wasThere === 1;
+  }
+
+  async isHomeThere(home: string): Promise<boolean> {
+    const [isThere] = await this.#timed("home", home, "");
+    return isThere === 1;
+  }
+
+  async agreesOnKey(checkValue: string): Promise<boolean> {
+    return String(await this.#run<Buffer>("key", checkValue)) === checkValue;
+  }
+
   async close(): Promise<void> {
     for (const each of [this.#listener, this.#client]) if (each.isOpen) each.destroy();
     this.#waiters.wakeAll();
@@ -125,8 +150,16 @@ export class RedisRows implements Rows {
       await this.close();
       throw translateRedisError(error);
     }
+    await this.#timed("home", "", "");
     // Messages were missed while it was away.
     this.#listener.on("ready", () => this.#waiters.wakeAll());
+  }
+
+  /** Runs a script that also answers the server's time, and learns it. A suspended machine's own clocks may stand still, or jump. */
+  async #timed(...words: [name: "home", home: string, keepMs: number | ""]): Promise<[number]> {
+    const [answer, seconds, micros] = await this.#run<[number, Buffer, Buffer]>(...words);
+    this.#aheadMs = Number(seconds) * 1_000 + Number(micros) / 1_000 - performance.now();
+    return [answer];
   }
 
   /** Runs a script by its digest. Hands the script itself over where the server does not know it yet. */
@@ -182,8 +215,8 @@ function packed(op: Op): Word[] {
 }
 
 function guardWords(guard: Guard | undefined): Word[] {
-  const { epoch = "", last = "", open } = guard ?? {};
-  return [guard === undefined ? 0 : 1, epoch, last, open === undefined ? "" : Number(open)];
+  const { epoch = "", last = "", open, goneHome = "" } = guard ?? {};
+  return [guard === undefined ? 0 : 1, epoch, last, open === undefined ? "" : Number(open), goneHome];
 }
 
 function wordOf(value: Word): string | Buffer {

@@ -1,7 +1,8 @@
 /**
  * Lua scripts over rows, so that each step is atomic. KEYS[1] is the prefix of every key: `row:<id>` the columns and, as `m:<name>`, the
  * members of `meta` (hash), `head:<id>`, `log:<id>` its entries (list), `tag:<tag>`, `kind:<kind>` and `open:<kind>` rows by the time of
- * their creation, `expiry:<kind>` by the time when they expire (sorted sets). Each change publishes the row's id on the channel `wake`.
+ * their creation, `expiry:<kind>` by the time when they expire (sorted sets); `home:<home>` while that home lives, `log-key` the check value of the key that
+ * seals. Each change publishes the row's id on the channel `wake`; a cancel also `cancel:<id>`.
  */
 const shared = `
 local p = KEYS[1]
@@ -70,9 +71,10 @@ local function checkInsert(id)
 end
 
 local function checkGuard(id)
-  local guarded, epoch, last, open = take(), take(), take(), take()
+  local guarded, epoch, last, open, goneHome = take(), take(), take(), take(), take()
   local row = look(id)
   if not row then return guarded == '1' end
+  if goneHome ~= '' and redis.call('EXISTS', p .. 'home:' .. goneHome) == 1 then return true end
   return (epoch ~= '' and epoch ~= row.epoch) or (last ~= '' and last ~= row.last) or (open ~= '' and open ~= row.open)
 end
 
@@ -100,6 +102,9 @@ local function checkUpdate(id)
     redis.call('HSET', key, unpack(set))
     if #gone > 0 then redis.call('HDEL', key, unpack(gone)) end
     for _, entry in ipairs(entries) do redis.call('RPUSH', p .. 'log:' .. id, entry) end
+    for i = 1, #fields, 2 do
+      if fields[i] == 'm:cancel' then wake('cancel:' .. id) end
+    end
     if open ~= '' or expires ~= '' then
       local kind, created = unpack(redis.call('HMGET', key, 'kind', 'created'))
       if open ~= '' then redis.call('HSET', key, 'open', open) end
@@ -179,10 +184,25 @@ for _, kind in ipairs(takeList()) do
 end
 return removed`;
 
+/** A home, and for how long it is kept from now on or ''. Whether it was there, and the server's time. */
+const home = `
+local key, keepMs = p .. 'home:' .. take(), take()
+local was = redis.call('EXISTS', key)
+if keepMs ~= '' then redis.call('SET', key, '1', 'PX', keepMs) end
+local time = redis.call('TIME')
+return { was, time[1], time[2] }`;
+
+/** A check value. The one that is there, or is there now. */
+const key = `
+redis.call('SETNX', p .. 'log-key', take())
+return redis.call('GET', p .. 'log-key')`;
+
 export const rowScripts = {
   commit: shared + commit,
   get: shared + get,
   find: shared + find,
   entries: shared + entries,
   sweep: shared + sweep,
+  home: shared + home,
+  key: shared + key,
 } as const;

@@ -278,7 +278,7 @@ async function left(raw: string, owner = "gone", told: (continuity: Continuity) 
   }
   const continuity = new Continuity({ clock, idleMs: 60_000, archive: async () => {} });
   told(continuity);
-  const recall = openRecall({ store, continuity, clock, owner: "here", ownerIsGone: (name) => name === "gone" });
+  const recall = openRecall({ store, continuity, clock, owner: "here" });
   const choose = async (messages = [user("Look"), called, toolResult(callId, "a.txt")], caller = "me") => {
     const asker = { request: fakeRequest({ messages, tools: [bash] }), modelUid: "m", caller, session: "s" };
     await recall(asker);
@@ -321,7 +321,7 @@ it("every other request is laid out anew", async () => {
   expect(await choose()).toMatchObject({ type: "rebuild" });
 });
 
-it("a turn whose prompt has ended, or whose process may have it, is left alone", async () => {
+it("a turn whose prompt has ended, or that this gateway runs, is left alone", async () => {
   expect(await (await left("end_turn")).choose()).toMatchObject({ type: "rebuild" });
-  expect(await (await left("parked", "another")).choose()).toMatchObject({ type: "rebuild" });
+  expect(await (await left("parked", "here")).choose()).toMatchObject({ type: "rebuild" });
 });

@@ -17,7 +17,12 @@ afterEach(async () => {
 /** Runs one check of the notes in the process `me`. Owners whose names begin with `gone` are dead. */
 async function look(noted: readonly Partial<NotedTrajectory>[], openSinceMs: readonly number[] = [], kept = "none") {
   const clock = new FakeClock();
-  const begun = { cascadeId: "c" as CascadeId, owner: "gone", atMs: clock.now() - 5 * minuteMs, untilMs: undefined };
+  const begun = {
+    cascadeId: "c" as CascadeId,
+    owner: "home/gone",
+    atMs: clock.now() - 5 * minuteMs,
+    untilMs: undefined,
+  };
   const left = new Map(noted.map((each) => [each.cascadeId ?? begun.cascadeId, { ...begun, ...each }]));
   const world = {
     clock,
@@ -39,8 +44,7 @@ async function look(noted: readonly Partial<NotedTrajectory>[], openSinceMs: rea
       },
       store: { oldestRunningMs: () => Promise.resolve(Math.min(...world.open)) },
       clock,
-      owner: "me",
-      ownerIsGone: (owner) => owner.startsWith("gone"),
+      owner: "home/me",
       isKept: (cascadeId) => cascadeId === kept,
       archive: async (cascadeId) => {
         world.asked++;
@@ -57,14 +61,14 @@ async function look(noted: readonly Partial<NotedTrajectory>[], openSinceMs: rea
 
 describe("a trajectory that is not archived", () => {
   test("stays while this process keeps it, also where the wall clock jumped past the time of its note", async () => {
-    const longAgo = { owner: "me", untilMs: 1 };
+    const longAgo = { owner: "home/me", untilMs: 1 };
     expect((await look([longAgo])).archived).toEqual(["c"]);
     expect((await look([longAgo], [], "c")).archived).toEqual([]);
   });
 
   test("is archived where its process is gone, or is this one and its turn is over", async () => {
-    expect((await look([{ owner: "gone" }])).archived).toEqual(["c"]);
-    expect((await look([{ owner: "me" }])).archived).toEqual(["c"]);
+    expect((await look([{ owner: "home/gone" }])).archived).toEqual(["c"]);
+    expect((await look([{ owner: "home/me" }])).archived).toEqual(["c"]);
   });
 
   test("is left to a process that lives, or that an older build did not name", async () => {
@@ -101,9 +105,9 @@ describe("a trajectory that is not archived", () => {
   test("and kept open is archived when its time has passed, which its own process gets some minutes to do", async () => {
     const untilMs = new FakeClock().now() + 90_000;
     for (const [owner, waitMs] of [
-      ["gone", 90_000],
+      ["home/gone", 90_000],
       [undefined, 90_000],
-      ["me", 90_000 + 5 * minuteMs],
+      ["home/me", 90_000 + 5 * minuteMs],
     ] as const) {
       const { clock, archived } = await look([{ owner, untilMs }], [60 * minuteMs]);
       await clock.advance(waitMs - 1);
@@ -115,7 +119,7 @@ describe("a trajectory that is not archived", () => {
 
   test("is looked for less and less often while no IDE runs, and archived when one does", async () => {
     const world = await look([{}]);
-    world.left.set("d" as CascadeId, { cascadeId: "d" as CascadeId, owner: "gone", atMs: 0, untilMs: undefined });
+    world.left.set("d" as CascadeId, { cascadeId: "d" as CascadeId, owner: "home/gone", atMs: 0, untilMs: undefined });
     world.error = nobodyThere;
     await world.clock.advance(24 * 60 * minuteMs);
     expect(world.archived).toEqual(["c"]);
@@ -129,7 +133,7 @@ describe("a trajectory that is not archived", () => {
   test("is given up where its IDE refuses it again and again", async () => {
     const world = await look([]);
     world.error = refusal;
-    world.left.set("c" as CascadeId, { cascadeId: "c" as CascadeId, owner: "gone", atMs: 0, untilMs: undefined });
+    world.left.set("c" as CascadeId, { cascadeId: "c" as CascadeId, owner: "home/gone", atMs: 0, untilMs: undefined });
     await world.clock.advance(24 * 60 * minuteMs);
     expect(world.asked).toBe(5);
     expect(world.left.size).toBe(0);
@@ -138,10 +142,10 @@ describe("a trajectory that is not archived", () => {
   test("costs the others nothing", async () => {
     const world = await look([]);
     world.error = refusal;
-    world.left.set("c" as CascadeId, { cascadeId: "c" as CascadeId, owner: "gone", atMs: 0, untilMs: undefined });
+    world.left.set("c" as CascadeId, { cascadeId: "c" as CascadeId, owner: "home/gone", atMs: 0, untilMs: undefined });
     await world.clock.advance(minuteMs);
     world.error = undefined;
-    world.left.set("d" as CascadeId, { cascadeId: "d" as CascadeId, owner: "gone", atMs: 0, untilMs: undefined });
+    world.left.set("d" as CascadeId, { cascadeId: "d" as CascadeId, owner: "home/gone", atMs: 0, untilMs: undefined });
     await world.clock.advance(3 * minuteMs);
     expect(world.archived.toSorted()).toEqual(["c", "d"]);
   });

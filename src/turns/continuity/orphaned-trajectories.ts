@@ -4,7 +4,6 @@ import type { Clock } from "../../base/clock.ts";
 import { isWithoutIde } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { BackendKind } from "../../log/event.ts";
-import { skewMs } from "../../log/lease.ts";
 import type { LogStore } from "../../log/store.ts";
 
 /** A trajectory that Millrace began, and of which no process noted that it archived it. */
@@ -41,6 +40,9 @@ const longestPauseMs = 3_600_000;
 /** This process archives the trajectories that it keeps open. One that is still open after this time counts as orphaned; ms. */
 const ownKeptMs = 300_000;
 
+/** How far apart the times of a turn and of its note may be on a clock that is set; ms. */
+const skewMs = 10_000;
+
 /**
  * Archives orphaned trajectories until the signal aborts: those that an ended process had begun or kept open, and those that an IDE
  * did not archive when their turn ended. A trajectory that a running turn may use is not touched. One that the IDE refuses to archive
@@ -55,7 +57,6 @@ export async function archiveOrphanedTrajectories(
     readonly clock: Clock;
     /** Names this process. */
     readonly owner: string;
-    readonly ownerIsGone: (owner: string) => boolean;
     /** Whether this process keeps it or uses it now: the times of notes are wall time, which may jump. */
     readonly isKept?: (cascadeId: CascadeId) => boolean;
     /** Stops and archives a trajectory. Throws the errors of finding an IDE, and the IDE's own. */
@@ -102,7 +103,6 @@ async function orphanedTrajectories({
   notes,
   store,
   owner,
-  ownerIsGone,
   isKept = () => false,
 }: Parameters<typeof archiveOrphanedTrajectories>[0]): Promise<
   readonly { readonly cascadeId: CascadeId; readonly fromMs: number }[]
@@ -111,7 +111,7 @@ async function orphanedTrajectories({
     const noted = (await notes.left()).filter((each) => {
       if (isKept(each.cascadeId)) return false;
       if (each.owner === undefined) return each.untilMs !== undefined;
-      return each.owner === owner || ownerIsGone(each.owner);
+      return each.owner === owner || each.owner.includes("/"); // a home has one gateway, so any other one has ended; a command has no home
     });
     if (noted.length === 0) return [];
     const oldestMs = await store.oldestRunningMs();

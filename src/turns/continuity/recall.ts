@@ -21,14 +21,12 @@ export function openRecall({
   continuity,
   clock,
   owner,
-  ownerIsGone,
 }: {
-  readonly store: Pick<LogStore, "list" | "get" | "readAfter">;
+  readonly store: Pick<LogStore, "list" | "get" | "readAfter" | "isEarlier">;
   readonly continuity: Continuity;
   readonly clock: Clock;
   /** This process. */
   readonly owner: string;
-  readonly ownerIsGone: (owner: string) => boolean;
 }): (asker: Asker) => Promise<void> {
   const untilMs = clock.monotonic() + longestCallMs; // an earlier process left no call that waits longer
   return async (asker) => {
@@ -40,7 +38,7 @@ export function openRecall({
     const filter = { caller, ...(session === undefined ? {} : { session }), exceptOwner: owner };
     for await (const label of newest(store, filter)) {
       const isEarlier = label.outcome === "finished" && label.messageCount + 1 === held.heldMessages;
-      if (!isEarlier || label.session !== session || !ownerIsGone(label.owner)) continue;
+      if (!isEarlier || label.session !== session || !store.isEarlier(label.owner, owner)) continue;
       const turn = await store.get(label.turnId);
       if (turn === undefined) continue;
       const events = await readAll(store, turn.turnId);

@@ -1,0 +1,56 @@
+import { notNeeded, within } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import { MillraceError } from "../../base/errors.ts";
+import { homeOf, type Row, type Rows } from "../rows.ts";
+
+/** How often a reader looks whether the home of its turn lives, and how soon a watch that failed is begun again; ms. */
+const lookEveryMs = 20_000;
+const againMs = 5_000;
+
+/** Whether the turn of this row is open and nobody will go on with it: its home is gone. */
+export async function isLeft({ shared }: Rows, { open, owner }: Pick<Row, "open" | "owner">): Promise<boolean> {
+  return open && shared !== undefined && !(await shared.isHomeThere(homeOf(owner)));
+}
+
+/** Waits for news of a turn that another home runs, and looks now and then whether that home lives: `look` ends the turn if it does not. */
+export async function untilNews<T>(
+  wait: (signal: AbortSignal) => Promise<T>,
+  look: () => Promise<unknown>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<T> {
+  for (;;) {
+    await look();
+    const looked = new AbortController();
+    try {
+      const found = await within(
+        wait(AbortSignal.any([signal, looked.signal])).then((news) => ({ news })),
+        lookEveryMs,
+        clock,
+      );
+      if (found !== undefined) return found.news;
+    } finally {
+      looked.abort(notNeeded);
+    }
+  }
+}
+
+/** The result of `look`. An error of the store only delays it: it is begun again, until the signal aborts. */
+export async function lookAgain<T>(look: () => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T> {
+  for (;;) {
+    try {
+      return await look();
+    } catch {
+      await clock.sleep(againMs, signal);
+    }
+  }
+}
+
+/** Throws, and closes the rows, where the others seal their turns with another key: each would take the other's turns for unknown. */
+export async function refuseOtherKey(rows: Rows, checkValue: string): Promise<void> {
+  if (rows.shared === undefined || (await rows.shared.agreesOnKey(checkValue))) return;
+  await rows.close();
+  throw new MillraceError("invalid_request", "The turns of this Redis server are sealed with another log key.", {
+    hint: "Copy the file `log-key` of the gateways that use it to this machine (MILLRACE_LOG_KEY_FILE), or use another Redis server.",
+  });
+}
