@@ -18,13 +18,16 @@ export interface Patience {
   /** Between two messages; the gateway sends one at least every 15 s. */
   readonly stallMs: number;
   /**
-   * The maximum time to reach a gateway over a link that never reached one: most likely none runs there. Node and Bun only, because a
-   * browser does not report that a connection was refused.
+   * Until the first welcome over a link that never had one: most likely no gateway runs there, or it does not allow the page's origin. A wait
+   * that the gateway asks for is not counted.
    */
   readonly reachMs: number;
 }
 
 export const defaultPatience: Patience = { welcomeMs: 6000, stallMs: 45_000, reachMs: 30_000 };
+
+/** The ceiling of each wait before the first welcome, ms: a gateway that starts is found soon. */
+export const firstWaitMs = 3000;
 
 /** The longest wait that a gateway may ask for; with a longer one, the user would see a stream that never moves. */
 const longestAskedMs = 300_000;

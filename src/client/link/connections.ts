@@ -6,8 +6,9 @@ import type { ConnectionChange, StreamSettings } from "../stream/stream-options.
 import type { StreamSession } from "../stream/stream-session.ts";
 import type { Attach, Tier } from "../tiers/tier.ts";
 import type { TierFinding } from "../tiers/tier-choice.ts";
-import { waitBefore } from "./backoff.ts";
+import { firstWaitMs, waitBefore } from "./backoff.ts";
 import { Silence, untilSilent } from "./until-silent.ts";
+import { pageOrigin } from "./web-platform.ts";
 
 /** How long a call may take to end once its stream has; ms. A call that ends on the server's side leaves its connection clean. */
 const lastWordsMs = 1000;
@@ -27,19 +28,20 @@ export class Connections {
    * take the stream from the present connection once. Without such a one another program has taken it.
    */
   #late = 1;
-  /** Since when a link that never reached a gateway tries to reach one, by the monotonic clock; ms. */
-  #aloneSinceMs: number | undefined;
+  /** When a link that never had a welcome gives up, by the monotonic clock; ms. */
+  #firstWelcomeDueMs: number;
 
   constructor(session: StreamSession, settings: StreamSettings, signal: AbortSignal) {
     this.#session = session;
     this.#settings = settings;
     this.#signal = signal;
+    this.#firstWelcomeDueMs = settings.clock.monotonic() + settings.patience.reachMs;
   }
 
   /**
    * The events for the application, which has applied an event when it asks for the next one. The session closes with the loop. Throws
-   * the session's errors, the signal's reason, and `upstream_failed` when the budget of attaches is spent or the program at the address
-   * does not speak the protocol.
+   * the session's errors, the signal's reason, and `upstream_failed` when the budget of attaches is spent, no gateway welcomed the first one in
+   * time, or the program at the address does not speak the protocol.
    */
   async *events(): AsyncGenerator<StreamEvent, void> {
     const session = this.#session;
@@ -66,7 +68,7 @@ export class Connections {
     const stop = new AbortController();
     const incoming = tier.attach(attach, AbortSignal.any([this.#signal, stop.signal]));
     let isWelcomed = false;
-    const waitedMs = () => (isWelcomed ? patience.stallMs : patience.welcomeMs);
+    const waitedMs = () => (isWelcomed ? patience.stallMs : Math.min(patience.welcomeMs, this.#leftMs()));
     const found = (what: TierFinding) => {
       if (!isWelcomed || what === "silent") gateway.report(tier, what); // a connection shows first what it shows of its tier
     };
@@ -89,8 +91,10 @@ export class Connections {
     } catch (error) {
       if (session.isOver) return;
       this.#signal.throwIfAborted();
-      if (error instanceof Silence) found(isWelcomed ? "silent" : "held_back");
-      else if (!(await this.#isLost(error, found))) return;
+      if (error instanceof Silence) {
+        this.#loss = undefined;
+        found(isWelcomed ? "silent" : "held_back");
+      } else if (!(await this.#isLost(error, found))) return;
       if (!isWelcomed) this.#late++;
     }
   }
@@ -124,9 +128,10 @@ export class Connections {
   async #wait(fruitless: number): Promise<void> {
     const { clock, backoff, random, gateway, onConnection } = this.#settings;
     const { retryAfterMs = 0, why } = this.#loss ?? {};
-    this.#stopAtNobody();
-    const waitMs = waitBefore(Math.max(1, fruitless), backoff, random, retryAfterMs);
-    if (waitMs === undefined) throw givenUp(this.#loss, backoff.budget);
+    if (retryAfterMs > 0) this.#firstWelcomeDueMs = clock.monotonic() + retryAfterMs + this.#settings.patience.reachMs;
+    const policy = gateway.hasWorked ? backoff : { ...backoff, capMs: Math.min(backoff.capMs, firstWaitMs) };
+    const waitMs = waitBefore(Math.max(1, fruitless), policy, random, retryAfterMs);
+    if (waitMs === undefined || waitMs >= this.#leftMs()) throw this.#givenUp();
     const change: ConnectionChange = {
       state: "reconnecting",
       tier: gateway.current.name,
@@ -138,24 +143,26 @@ export class Connections {
     await clock.sleep(waitMs, this.#signal);
   }
 
-  /** Throws when a link that never reached a gateway has tried for its maximum time. */
-  #stopAtNobody(): void {
-    const { gateway, clock, patience, backoff } = this.#settings;
-    const isAlone = this.#loss !== undefined && isUnreachable(this.#loss.error) && !gateway.hasWorked;
-    this.#aloneSinceMs = isAlone ? (this.#aloneSinceMs ?? clock.monotonic()) : undefined;
-    if (this.#aloneSinceMs === undefined || clock.monotonic() - this.#aloneSinceMs < patience.reachMs) return;
-    throw givenUp(this.#loss, backoff.budget);
+  /** What is left until the first welcome is due; ms. */
+  #leftMs(): number {
+    const { gateway, clock } = this.#settings;
+    return gateway.hasWorked ? Infinity : Math.max(0, this.#firstWelcomeDueMs - clock.monotonic());
   }
-}
 
-function givenUp(loss: LossReport | undefined, budget: number): MillraceError {
-  const why = loss === undefined ? "" : ` (${deepestReason(loss.error)})`;
-  const message =
-    loss !== undefined && isUnreachable(loss.error)
-      ? `The gateway does not answer at its address${why}.`
-      : `Nothing new came from the gateway in ${budget} connections in a row${why}.`;
-  return new MillraceError("upstream_failed", message, {
-    hint: "Check that the gateway runs (`millrace serve`) and that its address is right. For a web page, allow its origin (`--allow-origin`). The stream continues where it stopped.",
-    ...(loss === undefined ? {} : { cause: loss.error }),
-  });
+  #givenUp(): MillraceError {
+    const { gateway, backoff, patience } = this.#settings;
+    const loss = this.#loss;
+    const why = loss === undefined ? "nothing was answered" : deepestReason(loss.error);
+    const message = !gateway.hasWorked
+      ? `No gateway answered within ${patience.reachMs / 1000} s (${why}).`
+      : loss !== undefined && isUnreachable(loss.error)
+        ? `The gateway does not answer at its address (${why}).`
+        : `Nothing new came from the gateway in ${backoff.budget} connections in a row (${why}).`;
+    const page = pageOrigin();
+    const allow = page === undefined ? "" : ` Allow this page's origin: \`millrace serve --allow-origin ${page}\`.`;
+    return new MillraceError("upstream_failed", message, {
+      hint: `Check that the gateway runs (\`millrace status\`) and that its address is right.${allow} The stream continues where it stopped.`,
+      ...(loss === undefined ? {} : { cause: loss.error }),
+    });
+  }
 }

@@ -7,12 +7,12 @@ const opened: unique symbol = Symbol.for("millrace.gateway-link");
 
 /** The way to one gateway, with everything learned about that way. Make one for each gateway and share it among its streams. */
 export interface GatewayLink {
-  readonly [opened]: TierChoice;
+  readonly [opened]: unknown;
 }
 
 /** The content of a link that `openLink` made. */
 export function openedBy(link: GatewayLink): TierChoice {
-  return link[opened];
+  return link[opened] as TierChoice; // as `openLink` put it there; its type would bring the protocol's messages into the public types
 }
 
 /** The address and the key of a gateway. */

@@ -49,6 +49,11 @@ export interface WebLocks {
 /** A key of WebCrypto. */
 export type RecordKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
+/** The origin of the page that runs this; undefined outside one. */
+export function pageOrigin(): string | undefined {
+  return (globalThis as { readonly location?: { readonly origin?: string } }).location?.origin; // as the DOM has it
+}
+
 /** The platform's own; undefined where it has none. */
 export function ownPlatform(): { readonly indexedDB: WebDatabases | undefined; readonly locks: WebLocks | undefined } {
   // Both are what the names stand for wherever they are defined at all.
