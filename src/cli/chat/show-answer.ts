@@ -87,7 +87,9 @@ export function tellConnection(out: Output): (change: ConnectionChange) => void 
     if (isAway) out.note("The gateway is back.");
     isAway = false;
     if (change.degraded)
-      out.note("The gateway cannot write to its store. If the connection is lost, this answer is lost too.");
+      out.note(
+        change.why ?? "The gateway cannot write to its store. If the connection is lost, this answer is lost too.",
+      );
   };
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
 import { readIfThere } from "../../base/node/durable-file.ts";
 import type { RecordKey } from "../link/web-platform.ts";
-import type { RecordStore } from "../records/record-store.ts";
+import { atStore, type RecordStore } from "../records/record-store.ts";
 import { importRecordKey, peekRecord } from "../records/sealed-record.ts";
 import { FileRecord, recordPath } from "./file-record.ts";
 import { OwnerFile } from "./owner-file.ts";
@@ -29,7 +29,7 @@ export async function openFileRecordStore(options: FileStoreOptions): Promise<Re
   return {
     survivesRestart: true,
     list: async () => {
-      const names = await readdir(folder);
+      const names = await atStore(() => readdir(folder));
       return names.filter((name) => name.endsWith(".stream")).map((name) => name.slice(0, -".stream".length));
     },
     peek: async (streamKey) => {
@@ -39,7 +39,7 @@ export async function openFileRecordStore(options: FileStoreOptions): Promise<Re
     },
     take: async (streamKey) => {
       requireFileName(streamKey);
-      const owner = await OwnerFile.take(folder, streamKey);
+      const owner = await atStore(() => OwnerFile.take(folder, streamKey));
       return owner && new FileRecord({ folder, streamKey, owner, key });
     },
   };

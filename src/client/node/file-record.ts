@@ -5,7 +5,7 @@ import { moveFile, remove } from "../../base/node/move-file.ts";
 import { replaceFile } from "../../base/node/replace-file.ts";
 import type { RecordKey } from "../link/web-platform.ts";
 import type { StreamRecord } from "../records/record.ts";
-import { damagedRecord, type OwnedRecord, recordNotWritten, recordTaken } from "../records/record-store.ts";
+import { atStore, damagedRecord, type OwnedRecord } from "../records/record-store.ts";
 import { openRecord, sealRecord, UntrustedRecord } from "../records/sealed-record.ts";
 import { numbersOf, type OwnerFile } from "./owner-file.ts";
 
@@ -36,7 +36,7 @@ export class FileRecord implements OwnedRecord {
   }
 
   async read(): Promise<StreamRecord | undefined> {
-    await this.#requireOwner();
+    await this.#place.owner.require();
     const bytes = await readIfThere(this.#path);
     if (bytes === undefined) return undefined;
     try {
@@ -54,28 +54,28 @@ export class FileRecord implements OwnedRecord {
     }
   }
 
-  async save(record: StreamRecord): Promise<void> {
-    await this.#requireOwner();
-    const { folder, key } = this.#place;
-    try {
+  save(record: StreamRecord): Promise<void> {
+    const { folder, key, owner } = this.#place;
+    return atStore(async () => {
+      await owner.require();
       const before = await this.#begin();
       await replaceFile(this.#path, await sealRecord(key, record, before + 1), { flush: true });
       this.#generation = before + 1;
       await this.#moveMark(before, before + 1);
       await syncFolder(folder);
-    } catch (error) {
-      throw recordNotWritten(error);
-    }
+    });
   }
 
-  async remove(): Promise<void> {
-    await this.#requireOwner();
-    await remove(this.#path);
-    await this.#removeMark();
+  remove(): Promise<void> {
+    return atStore(async () => {
+      await this.#place.owner.require();
+      await remove(this.#path);
+      await this.#removeMark();
+    });
   }
 
   async setAside(): Promise<string> {
-    await this.#requireOwner();
+    await this.#place.owner.require();
     const { folder, streamKey } = this.#place;
     const names = await readdir(folder);
     const earlier = names.filter((name) => name.startsWith(`${streamKey}.`) && name.endsWith(".aside")).length;
@@ -91,10 +91,6 @@ export class FileRecord implements OwnedRecord {
 
   async release(): Promise<void> {
     await this.#place.owner.release((await readIfThere(this.#path)) === undefined);
-  }
-
-  async #requireOwner(): Promise<void> {
-    if (!(await this.#place.owner.holds())) throw recordTaken();
   }
 
   /** The generation before the next one, with its mark in place. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import { type Door, defaultDoors, dial, openDoor } from "../../base/node/door.ts";
 import { remove } from "../../base/node/move-file.ts";
+import { recordNotWritten, recordTaken } from "../records/record-store.ts";
 
 const ending = "owner";
 const doorName = /^[\w-]+\.door$/;
@@ -49,15 +50,17 @@ export class OwnerFile {
     }
   }
 
-  /** Whether no other process has taken it since. */
-  async holds(): Promise<boolean> {
-    return (await numbersOf(this.#folder, this.#streamKey, ending)).at(-1) === this.#number;
+  /** Throws `recordTaken()` once another process has taken it, and `degraded` where its own file is gone. */
+  async require(): Promise<void> {
+    const last = (await numbersOf(this.#folder, this.#streamKey, ending)).at(-1) ?? 0;
+    if (last > this.#number) throw recordTaken();
+    if (last < this.#number) throw recordNotWritten(new Error("its files were removed"));
   }
 
   /** `forget`: no record is left, so that no number needs to be remembered. */
   async release(forget: boolean): Promise<void> {
     const path = pathOf(this.#folder, this.#streamKey, this.#number);
-    if (await this.holds()) await bestEffort(forget ? remove(path) : writeFile(path, ""));
+    await bestEffort(this.require().then(() => (forget ? remove(path) : writeFile(path, ""))));
     this.#door.close();
   }
 }

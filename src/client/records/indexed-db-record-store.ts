@@ -2,7 +2,7 @@ import { MillraceError } from "../../base/errors.ts";
 import { ownPlatform, type WebDatabases, type WebLocks } from "../link/web-platform.ts";
 import type { StreamRecord } from "./record.ts";
 import { openRecordDatabase, type RecordDatabase } from "./record-database.ts";
-import { damagedRecord, type OwnedRecord, type RecordStore, recordNotWritten, recordTaken } from "./record-store.ts";
+import { atStore, damagedRecord, type OwnedRecord, type RecordStore, recordTaken } from "./record-store.ts";
 import { openRecord, peekRecord, sealRecord, UntrustedRecord } from "./sealed-record.ts";
 
 export interface IndexedDbStoreOptions {
@@ -69,16 +69,13 @@ function ownedRecord(database: RecordDatabase, streamKey: string, releaseLock: (
     async save(record: StreamRecord) {
       requireOwner();
       const next = generation + 1;
-      try {
-        await database.put(streamKey, { bytes: await sealRecord(database.key, record, next), generation: next });
-      } catch (error) {
-        throw recordNotWritten(error);
-      }
+      const bytes = await sealRecord(database.key, record, next);
+      await atStore(() => database.put(streamKey, { bytes, generation: next }));
       generation = next;
     },
     async remove() {
       requireOwner();
-      await database.delete(streamKey);
+      await atStore(() => database.delete(streamKey));
     },
     async setAside() {
       requireOwner();

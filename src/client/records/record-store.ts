@@ -1,4 +1,4 @@
-import { MillraceError } from "../../base/errors.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { StreamRecord } from "./record.ts";
 
 /**
@@ -29,7 +29,7 @@ export interface OwnedRecord {
   read(): Promise<StreamRecord | undefined>;
   /** Resolved means that it survives a crash, as far as the store does. Throws `degraded` where it cannot be written. */
   save(record: StreamRecord): Promise<void>;
-  /** Deletes the record; the owner stays the owner. */
+  /** Deletes the record; the owner stays the owner. Throws as `save` does. */
   remove(): Promise<void>;
   /** Moves the record aside, so that a person can look at it. Returns its new place. */
   setAside(): Promise<string>;
@@ -69,10 +69,20 @@ export function recordTaken(): MillraceError {
   });
 }
 
-/** A record that cannot be written, and why. */
+/** A store whose place cannot be used, and why. */
 export function recordNotWritten(cause: unknown): MillraceError {
-  return new MillraceError("degraded", "The record of this stream cannot be written, so nothing more is sent.", {
-    hint: "Free disk space or pick another folder; what was stored before is kept.",
+  const message = "The record of this stream cannot be kept, so nothing more is sent. The answer can still be read.";
+  return new MillraceError("degraded", message, {
+    hint: "Free disk space, or let the program write to the records' folder again. Do not remove that folder while streams run.",
     cause,
   });
+}
+
+/** What `work` answers. Throws `recordNotWritten` for the errors of a file system or a database. */
+export async function atStore<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw isMillraceError(error) ? error : recordNotWritten(error);
+  }
 }

@@ -27,6 +27,35 @@ export interface LossReport {
   readonly error: unknown;
 }
 
+/** The names of the protocol, and those of this library, which its users have written. */
+const ownNames: Readonly<Record<string, string>> = {
+  "model_details.model_name": "model",
+  conversation: "messages",
+  mcp_tools: "tools",
+  system_prompt: "system",
+  thinking_level: "thinking",
+  "x-millrace-grace": "grace",
+  "x-idempotency-event-id": "after",
+};
+
+/** "conversation" is a word of its own elsewhere. */
+const wireNames =
+  /^conversation(?=[:[])|model_details\.model_name|mcp_tools|system_prompt|thinking_level|x-millrace-grace|x-idempotency-event-id/g;
+
+/** What the user of this library can do; the gateway tells it to the author of a client. */
+const hints: Readonly<Record<string, string>> = {
+  superseded: "Another program or window continues this stream. Read it there, or `observe` it.",
+  ticket_spent: "Another program or window continued this stream with a copy of its record. Start a new stream.",
+  seqno_conflict: "This record is an older copy. Start a new stream.",
+  seqno_gap: "This record is an older copy. Start a new stream.",
+  too_many_streams: "Read the streams that are open to their end, or `leave` them. Then try again.",
+};
+
+/** A text of the gateway with this library's names in it. */
+function inOwnWords(text: string): string {
+  return text.replace(wireNames, (name) => ownNames[name] ?? name);
+}
+
 /** Reasons that say nothing of the stream: this way of carrying it is none, as where something in between speaks only HTTP/1.1. */
 const ofTheWay: ReadonlySet<string> = new Set(["no_such_method", "needs_http2"]);
 
@@ -52,14 +81,15 @@ export function failureOf(error: unknown): Failure {
     return lost(failure, error);
   }
   if (details.details?.isRetryable === true) return lost(failure, error);
-  const { code, hint, reason } = details.details?.additionalInfo ?? {};
+  const { code, hint: said = "", reason } = details.details?.additionalInfo ?? {};
+  const hint = (reason === undefined ? undefined : hints[reason]) ?? inOwnWords(said);
   if (reason !== undefined && ofTheWay.has(reason)) return { kind: "no_such_tier", error };
   // The gateway writes its own codes; a code of a newer gateway is passed on unchanged.
   const known = new MillraceError(
     (code ?? "upstream_failed") as ErrorCode,
-    details.details?.detail || failure.rawMessage,
+    inOwnWords(details.details?.detail || failure.rawMessage),
     {
-      ...(hint === undefined ? {} : { hint }),
+      ...(hint === "" ? {} : { hint }),
       ...(reason === undefined ? {} : { details: { reason } }),
       cause: error,
     },

@@ -9,7 +9,8 @@ import type { TierChoice } from "../tiers/tier-choice.ts";
 /** A change of a stream's connection. */
 export type ConnectionChange =
   /**
-   * `degraded`: the gateway cannot resume this stream; losing the connection will end it. `expiresAtMs`: by the gateway's clock.
+   * `degraded`: the stream cannot be resumed. With a `why`, its record cannot be kept: it is read on, but does not survive this program. Without, the
+   * gateway cannot keep it: losing the connection will end it. `expiresAtMs`: by the gateway's clock.
    * `turnId`: the turn that ran or runs last, as `GET /v1/turns` lists it; undefined before the first.
    */
   | {
@@ -18,6 +19,7 @@ export type ConnectionChange =
       readonly degraded: boolean;
       readonly expiresAtMs: number | undefined;
       readonly turnId: string | undefined;
+      readonly why: string | undefined;
     }
   /** `fruitless`: attaches in a row that brought nothing. `why`: the gateway's words, where it asked to wait. */
   | {

@@ -1,6 +1,6 @@
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { bestEffort, notNeeded } from "../../base/async.ts";
-import { MillraceError } from "../../base/errors.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { Bell } from "../../base/notifier.ts";
 import type {
   StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage,
@@ -15,7 +15,7 @@ import { decide } from "./decide.ts";
 import { toWire } from "./messages.ts";
 import { lostForGood, type RefusalReport } from "./stream-error.ts";
 import { eventKind, type StreamEvent, toStreamEvent } from "./stream-event.ts";
-import type { StreamSettings } from "./stream-options.ts";
+import type { ConnectionChange, StreamSettings } from "./stream-options.ts";
 import { type Effect, type Input, type StreamState, welcomeOf } from "./stream-state.ts";
 
 /** How far a record may lag behind the applied events, ms: events of that time may be repeated after a crash. */
@@ -41,6 +41,9 @@ export class StreamSession {
   /** Whether the state has progress that the record in the store lacks. */
   #isUnsaved = false;
   #savedAtMs: number;
+  /** Why the record could not be written the last time; undefined while it can. The stream is read on without it. */
+  #unsavedWhy: string | undefined;
+  #attached: Extract<ConnectionChange, { state: "attached" }> | undefined;
 
   constructor(state: StreamState, owned: OwnedRecord, settings: StreamSettings) {
     this.#state = state;
@@ -66,7 +69,7 @@ export class StreamSession {
       this.#state = state;
       for (const effect of effects) {
         try {
-          await this.#perform(effect);
+          await this.#perform(effect, input);
         } catch (error) {
           if (effect.type === "store") this.#state = before; // what could not be stored is not sent either
           throw error;
@@ -88,7 +91,7 @@ export class StreamSession {
     this.#connection.abort(notNeeded);
     await this.#line;
     try {
-      if (this.#isUnsaved) await this.#save();
+      if (this.#isUnsaved) await this.#keep(() => this.#save());
     } finally {
       await this.#owned.release();
     }
@@ -155,13 +158,15 @@ export class StreamSession {
       const { isDegradedMode, facts } = response.value;
       await this.take({ type: "welcome", ...welcomeOf(response.value) });
       if (!this.#settings.follows) this.#until ??= facts?.tailEventId;
-      this.#settings.onConnection({
+      this.#attached = {
         state: "attached",
         tier: tier.name,
         degraded: isDegradedMode,
         expiresAtMs: facts === undefined ? undefined : Number(facts.expiresAtUnixMs),
         turnId: facts?.turnId || undefined,
-      });
+        why: undefined,
+      };
+      this.#tell();
     }
     if (response.case !== "serverChunk") return;
     for (const effect of await this.#takeChunk(response.value)) {
@@ -179,17 +184,17 @@ export class StreamSession {
     return this.take({ type: "event", eventId: chunk.eventId, chain, event: eventKind(chunk) });
   }
 
-  async #perform(effect: Effect): Promise<void> {
+  async #perform(effect: Effect, input: Input): Promise<void> {
     switch (effect.type) {
-      case "store":
-        return this.#save();
+      case "store": // what the application gives is stored, or it is not sent
+        return input.type === "welcome" ? this.#keep(() => this.#save()) : this.#save();
       case "note":
         this.#isUnsaved = true;
-        if (this.#settings.clock.monotonic() - this.#savedAtMs >= noteEveryMs) await this.#save();
+        if (this.#settings.clock.monotonic() - this.#savedAtMs >= noteEveryMs) await this.#keep(() => this.#save());
         return;
       case "forget":
         this.#isUnsaved = false;
-        return this.#owned.remove();
+        return this.#keep(() => this.#owned.remove());
       case "set_aside":
         await this.#setAside();
         return;
@@ -205,6 +210,26 @@ export class StreamSession {
       default:
         effect satisfies never;
     }
+  }
+
+  /** Changes the record where that is not needed for what comes next: a place that is lost stops no reading, and the application is told. */
+  async #keep(change: () => Promise<void>): Promise<void> {
+    let why: string | undefined;
+    try {
+      await change();
+    } catch (error) {
+      if (!isMillraceError(error) || error.code !== "degraded") throw error;
+      why = `${error.message} ${error.hint}`;
+    }
+    if (why === this.#unsavedWhy) return;
+    this.#unsavedWhy = why;
+    this.#tell();
+  }
+
+  #tell(): void {
+    const why = this.#unsavedWhy;
+    if (this.#attached === undefined) return;
+    this.#settings.onConnection(why === undefined ? this.#attached : { ...this.#attached, degraded: true, why });
   }
 
   #save(): Promise<void> {
