@@ -12,10 +12,16 @@ test("what the package exports is what scripts/public-api.txt says (`npm run gen
   expect(apiReport(root, publicEntries)).toBe(readFileSync(join(root, "scripts/public-api.txt"), "utf8"));
 });
 
-test("package.json has the types of each entry", () => {
+test("package.json has the types of each entry, and tsconfig.json where a checkout has them", () => {
   const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     readonly exports: Readonly<Record<string, string | { readonly types: string }>>;
   }; // our own file
+  const { compilerOptions } = JSON.parse(readFileSync(join(root, "tsconfig.json"), "utf8")) as {
+    readonly compilerOptions: { readonly paths: Readonly<Record<string, readonly string[]>> };
+  }; // our own file, without comments
+  const entries = Object.keys(exports).filter((name) => name !== "./package.json");
+  const inCheckout = entries.map((name) => compilerOptions.paths[name.replace(".", "millrace")]?.[0] ?? name);
+  expect(new Set(inCheckout)).toEqual(new Set(Object.values(publicEntries).map((entry) => `./${entry}`)));
   const types = Object.values(exports).flatMap((entry) => (typeof entry === "string" ? [] : [entry.types]));
   expect(new Set(types)).toEqual(new Set(Object.keys(publicEntries).map((name) => `./dist/types/${name}.d.ts`)));
 });

@@ -51,6 +51,21 @@ function compile(file: string, entries: readonly string[], options: readonly str
   run(process.execPath, ["scripts/run.mjs", "tsc", ...strict, ...options, "--ignoreConfig", join(temporary, file)]);
 }
 
+/** What the types of an entry call a value must be there where it runs, and the reverse. */
+function compareValues(name: string, exported: readonly (readonly [string, unknown])[]): void {
+  const entry = exported.find(([path]) => path.replace(".", "millrace") === name)?.[1];
+  const { types } = entry as { readonly types: string }; // the entries with code have types
+  const text = readFileSync(join(temporary, "node_modules/millrace", types), "utf8");
+  const said = [...text.matchAll(/^export \{([^}]*)\}/gm)]
+    .flatMap(([, names = ""]) => names.split(",").map((each) => each.trim()))
+    .filter((each) => !each.startsWith("type "))
+    .map((each) => each.replace(/^.* as /, ""));
+  const program = `console.log(JSON.stringify(Object.keys(await import(${JSON.stringify(name)}))))`;
+  const real = JSON.parse(run(process.execPath, ["--input-type=module", "--eval", program], temporary)) as string[];
+  if (said.toSorted().join() !== real.toSorted().join())
+    throw new Error(`the types of ${name} have the values ${said.join(", ")}; its code has ${real.join(", ")}`);
+}
+
 try {
   const packed = JSON.parse(run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", temporary])) as [
     { readonly filename: string; readonly files: readonly { readonly path: string }[]; readonly size: number },
@@ -91,8 +106,12 @@ try {
   const entries = Object.keys(exports)
     .filter((name) => name !== "./package.json")
     .map((name) => (name === "." ? "millrace" : `millrace/${name.slice(2)}`));
-  for (const name of entries)
-    run(process.execPath, ["--input-type=module", "--eval", `await import(${JSON.stringify(name)})`], temporary);
+  for (const name of entries) compareValues(name, Object.entries(exports));
+  const ofPackage = join(temporary, "node_modules/millrace/dist/types");
+  const ofTheWire = readdirSync(ofPackage).filter((file) =>
+    /aiserver|@bufbuild|\$typeName/.test(readFileSync(join(ofPackage, file), "utf8")),
+  );
+  if (ofTheWire.length > 0) throw new Error(`the protocol's messages are in public types: ${ofTheWire.join(", ")}`);
   const node = ["--types", "node", "--typeRoots", join(root, "node_modules/@types")];
   compile(
     "uses.ts",

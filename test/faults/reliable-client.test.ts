@@ -143,20 +143,21 @@ test("the programs of examples/client run as they stand", async () => {
   const examples = join(import.meta.dirname, "../../examples/client");
   const source = (module: string) => pathToFileURL(join(import.meta.dirname, "../../src/client", module)).href;
   const env = { ...process.env, GATEWAY_URL: served.url, GATEWAY_KEY: served.key, MODEL: model };
-  const running = ["ask", "tool-and-restart", "browser", "look-on"].map(async (name) => {
+  const running = ["ask", "tool-and-restart", "browser", "look-on", "failure"].map(async (name) => {
     const program = readFileSync(join(examples, `${name}.ts`), "utf8");
     const cwd = newFolder();
     const linked = program
       .replace('"millrace/client/node"', JSON.stringify(source("node/index.ts")))
       .replace('"millrace/client"', JSON.stringify(source("index.ts")));
     writeFileSync(join(cwd, "program.mts"), linked);
-    const child = spawn(process.execPath, ["program.mts"], { cwd, env, stdio: ["ignore", "pipe", "inherit"] });
-    let stdout = "";
-    child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
-    expect(await once(child, "close")).toEqual([0, null]);
-    return stdout;
+    const child = spawn(process.execPath, ["program.mts"], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+    let told = "";
+    for (const output of [child.stdout, child.stderr]) output.on("data", (chunk: Buffer) => (told += chunk.toString()));
+    expect(await once(child, "close")).toEqual([name === "failure" ? 1 : 0, null]);
+    return told;
   });
-  const [smallest, withTool, inBrowser, lookingOn] = await Promise.all(running);
+  const [smallest, withTool, inBrowser, lookingOn, failing] = await Promise.all(running);
+  expect(failing).toMatch(/^unknown_model: .*no-such-model.*millrace models/);
   expect(smallest).toContain("What is a millrace?");
   expect(withTool).toMatch(/It is sunny there\.[\s\S]*finished: stop\n$/);
   expect([inBrowser, lookingOn]).toEqual(["", ""]); // a function, and nobody left a stream
