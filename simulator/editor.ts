@@ -16,7 +16,7 @@ import {
   planOptionsSchema,
 } from "./account/plan-options.ts";
 import { type AgentInput, agentOptionsSchema } from "./acp/agent-options.ts";
-import { Agents } from "./acp/desk/agents.ts";
+import { AgentDesk } from "./acp/desk/desk.ts";
 import type { AgentPrompt, AgentReport } from "./acp/desk/desk-protocol.ts";
 import type { ExtensionServer } from "./extension-server.ts";
 import { type RpcFault, rpcFaultSchema } from "./faults/rpc-fault.ts";
@@ -53,7 +53,7 @@ export class Editor implements Simulator {
   #plan: PlanOptions;
   #planUse: PlanUse | undefined;
   #starts = 0;
-  readonly #agents: Agents | undefined;
+  readonly #agents: AgentDesk | undefined;
   #stopped = false;
   /** Restarts follow one another. */
   #restarting: Promise<void> = Promise.resolve();
@@ -65,7 +65,7 @@ export class Editor implements Simulator {
     this.#turn = parts.config.turn;
     this.#plan = parts.config.plan;
     if (parts.profile.devin === undefined) return;
-    this.#agents = new Agents({
+    this.#agents = new AgentDesk({
       ...parts,
       cliOnly: !runsEditor(parts.profile),
       apiKey: this.apiKey,
@@ -100,10 +100,10 @@ export class Editor implements Simulator {
     return this.#starts;
   }
   get agentPath() {
-    return this.#agents?.paths.agentPath;
+    return this.#agents === undefined ? undefined : this.layout.agent;
   }
   get cliPath() {
-    return this.#agents?.paths.cliPath;
+    return this.#agents?.cliPath;
   }
   get pid() {
     return this.#running.pid;
@@ -128,7 +128,7 @@ export class Editor implements Simulator {
   /** The `devin` programs, and what Devin Desktop's own starts leave: logs, saved plans, the folder of its old name. */
   async install(): Promise<void> {
     const { config, layout, profile } = this.#parts;
-    await this.#agents?.install();
+    await this.#agents?.open();
     if (profile.devin?.editor !== true) return;
     const nowMs = systemClock.now();
     const { writeAppStart } = await import("./account/saved-plan.ts");
@@ -146,25 +146,21 @@ export class Editor implements Simulator {
     await writeOldDataFolder(layout.oldStateDatabase, this.#installationId, nowMs);
   }
 
-  async startAgentsOfApp(): Promise<void> {
-    await this.#devin.startOfApp();
-  }
-
-  get #devin(): Agents {
+  get #devin(): AgentDesk {
     if (this.#agents === undefined) throw new Error(`no devin program belongs to the profile ${this.profile.name}`);
     return this.#agents;
   }
 
   prompts(): readonly AgentPrompt[] {
-    return this.#devin.desk.report().prompts;
+    return this.#devin.report().prompts;
   }
 
   agentReport(): AgentReport {
-    return this.#devin.desk.report();
+    return this.#devin.report();
   }
 
   async untilAgent(passes: (report: AgentReport) => boolean, signal: AbortSignal): Promise<AgentReport> {
-    return await this.#devin.desk.until(passes, signal);
+    return await this.#devin.until(passes, signal);
   }
 
   async setAgent(options: AgentInput): Promise<void> {
@@ -278,7 +274,7 @@ export class Editor implements Simulator {
   }
 
   async release(): Promise<void> {
-    this.#agents?.desk.release();
+    this.#agents?.release();
     if (runsEditor(this.profile)) await this.#running.call("release");
   }
 

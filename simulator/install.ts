@@ -1,6 +1,9 @@
 import { copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { replaceFile, replaceFileSync } from "../src/base/node/replace-file.ts";
+import type { AgentSettings } from "./acp/desk/desk-protocol.ts";
 import type { Layout } from "./layout.ts";
 import type { Profile } from "./profile.ts";
 import { extensionBundle } from "./schema/bundle.ts";
@@ -75,4 +78,39 @@ async function putProgram(target: string, path: string): Promise<void> {
 
 async function writeJson(path: string, value: unknown): Promise<void> {
   await writeFile(path, `${JSON.stringify(value, undefined, 2)}\n`);
+}
+
+/** The entry of the agent's process, beside this module: sources start sources, the bundle starts the bundle. */
+const ownEntry = import.meta.url.endsWith(".ts") ? "./acp/main.ts" : "./simulated-agent.js";
+
+/** Tests and benchmarks name the entry of a bundle here: its processes start sooner than those of the sources. */
+const agentEntry = process.env["MILLRACE_SIMULATED_AGENT"] ?? fileURLToPath(new URL(ownEntry, import.meta.url));
+
+/** Writes the launchers of the `devin` programs, their settings, and the key that `devin auth login` stores. Idempotent. */
+export async function installPrograms(
+  settings: AgentSettings,
+  programs: {
+    readonly settingsFile: string;
+    readonly node: string;
+    readonly agent: string | undefined;
+    readonly cli: string | undefined;
+    /** Whether a file beside the CLI marks it as a stand-in. */
+    readonly marked: boolean;
+    readonly signedIn: boolean;
+  },
+): Promise<void> {
+  const { settingsFile, node, agent, cli, marked, signedIn } = programs;
+  replaceFileSync(settingsFile, JSON.stringify(settings)); // an agent may start meanwhile
+  if (cli !== undefined && marked) replaceFileSync(join(dirname(cli), "millrace-stand-in"), "");
+  if (signedIn) {
+    const credentials = `windsurf_api_key = "${settings.apiKey}"\napi_server_url = "https://server.self-serve.windsurf.com"\n`;
+    replaceFileSync(join(settings.cliData, "credentials.toml"), credentials);
+  }
+  // A shell script that becomes the process: it needs no PATH, and its pid stays.
+  const words = [node, "--no-warnings", agentEntry, settingsFile].map((word) => `'${word.replaceAll("'", `'\\''`)}'`);
+  for (const path of [agent, cli]) {
+    if (path === undefined) continue;
+    await mkdir(dirname(path), { recursive: true });
+    await replaceFile(path, `#!/bin/sh\nexec ${words.join(" ")} "$@"\n`, { mode: 0o755 });
+  }
 }

@@ -42,8 +42,6 @@ export const simulatorOptionsSchema = z.strictObject({
   cascade: z.enum(cascadeLives).optional(),
   /** Devin: the data folder of Windsurf is still there, with an old key in it. */
   upgraded: z.boolean().default(false),
-  /** Devin: the app runs its own two `devin` processes, as the real one does. */
-  appAgents: z.boolean().default(false),
   /** Devin: the plan that the app saved at its start. */
   savedPlan: z.enum(savedPlanForms).default("fresh"),
   /** More ports of the server's process that speak another protocol; a client that asks ports in order tries them first. */

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../src/base/clock.ts";
-import { antigravityProduct } from "./antigravity/product.ts";
+import { antigravityProduct } from "./antigravity/antigravity.ts";
 import type { ServerCalls, ServerPorts, StartOrder } from "./control.ts";
 import { CallFaults } from "./faults/call-faults.ts";
 import type { RpcFault } from "./faults/rpc-fault.ts";

@@ -41,7 +41,6 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   try {
     await editor.install();
     if (runsEditor(profile)) await editor.start();
-    if (runsEditor(profile) && config.appAgents) await editor.startAgentsOfApp();
   } catch (error) {
     await editor.stop();
     throw error;

@@ -10,6 +10,7 @@ import { type Encode, StateDatabase } from "./account/state-database.ts";
 import type { StartOrder } from "./control.ts";
 import { rpcError } from "./faults/error-texts.ts";
 import type { RpcFault } from "./faults/rpc-fault.ts";
+import { Gate } from "./model/gate.ts";
 import { helper } from "./model/helper.ts";
 import { upstreamModel } from "./model/upstream.ts";
 import type { CascadeLife } from "./options.ts";
@@ -21,7 +22,6 @@ import { languageServerRpcs } from "./rpc/routes.ts";
 import { shiftedSchema } from "./schema/shift.ts";
 import { encodeShifted, speakShifted } from "./schema/speak-shifted.ts";
 import { Cascades } from "./trajectory/cascades.ts";
-import { Gate } from "./trajectory/gate.ts";
 import { TrajectoryFiles } from "./trajectory/trajectory-files.ts";
 import { faultAfterHandler, toConnectError } from "./wire/guard.ts";
 

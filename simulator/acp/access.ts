@@ -1,6 +1,11 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { AgentOptions } from "./agent-options.ts";
-import { codes, turnError, vendorError } from "./errors.ts";
-import { internalError, type JsonRpcError } from "./json-rpc.ts";
+import type { AgentSettings } from "./desk/desk-protocol.ts";
+import { codes, vendorError } from "./errors.ts";
+import { internalError } from "./json-rpc.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Who may use the agent of this process. Source: docs/dev/wire/acp.md, "Signing in". */
 export interface Access {
@@ -21,13 +26,25 @@ export function checkSignedIn({ hostMustAuthenticate, signedIn }: Access, asInte
   if (hostMustAuthenticate) throw vendorError(codes.auth, "ACP host has not authenticated", "auth_required");
   if (signedIn()) return;
   if (asInternal) throw vendorError(internalError, "Internal error: not logged in", "internal");
-  throw turnError("no_key", "Authentication required");
+  throw vendorError(codes.auth, "Authentication required", "auth_required");
 }
 
-export function noSession(sessionId: string): JsonRpcError {
-  return vendorError(codes.noSession, `Session not found: ${sessionId}`, "session_not_found");
+/** The CLI's own folder, as its environment leads to it. */
+export function dataFolder(settings: AgentSettings, env: Environment): string {
+  const data = env["XDG_DATA_HOME"];
+  if (data !== undefined && data !== "") return join(data, "devin");
+  const home = env["HOME"] ?? env["USERPROFILE"];
+  return home === undefined || home === settings.home ? settings.cliData : join(home, ".local", "share", "devin");
 }
 
-export function locked(sessionId: string): JsonRpcError {
-  return vendorError(codes.locked, `Session is locked by another process: ${sessionId}`, "session_locked", true);
+/** Whether the key that the program would use is this account's: the environment's first, then the stored one. */
+export function hasKey(settings: AgentSettings, env: Environment): boolean {
+  const given = env["WINDSURF_API_KEY"];
+  if (given !== undefined && given !== "") return given === settings.apiKey;
+  try {
+    const stored = readFileSync(join(dataFolder(settings, env), "credentials.toml"), "utf8");
+    return /^windsurf_api_key\s*=\s*"([^"]*)"/m.exec(stored)?.[1] === settings.apiKey;
+  } catch {
+    return false; // no account is signed in
+  }
 }

@@ -1,14 +1,14 @@
 import type { Clock } from "../../src/base/clock.ts";
-import { Gate } from "../trajectory/gate.ts";
-import { type Access, checkClient, checkSignedIn, locked, noSession } from "./access.ts";
+import { Gate } from "../model/gate.ts";
+import { type Access, checkClient, checkSignedIn } from "./access.ts";
 import type { DeskLink } from "./desk/desk-link.ts";
 import type { AgentSettings, CallTerms } from "./desk/desk-protocol.ts";
+import { locked, noSession } from "./errors.ts";
 import { invalidParams, type JsonRpc, JsonRpcError, methodNotFound, type RequestHandler } from "./json-rpc.ts";
 import { agentModels } from "./models.ts";
-import { OpenSessions } from "./open-sessions.ts";
-import { isEffort, isMode, newSessionId, type Session } from "./session.ts";
+import { readPrompt } from "./prompt.ts";
+import { modesOf, newSession, newSessionId, optionsOf, type Session, setOption } from "./session.ts";
 import type { SessionStore } from "./session-store.ts";
-import { isCommand, readPrompt } from "./split-prompt.ts";
 
 /** The parts of one agent process. */
 interface AgentParts {
@@ -34,7 +34,8 @@ type Handler = (params: Params, terms: CallTerms) => Promise<RequestHandler>;
 /** The `devin acp` server: ACP version 1 with the vendor's own additions. Source: docs/dev/wire/acp.md. */
 export class DevinAgent {
   readonly #parts: AgentParts;
-  readonly #sessions: OpenSessions;
+  /** The sessions that this process has opened or loaded. */
+  readonly #sessions = new Map<string, Session>();
   readonly #gate = new Gate();
   readonly #methods: Readonly<Record<string, Handler>>;
   #store: Promise<SessionStore> | undefined;
@@ -42,7 +43,6 @@ export class DevinAgent {
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
-    this.#sessions = new OpenSessions(parts.agentType === "default", parts.model);
     this.#methods = {
       initialize: (params, terms) => this.#initialize(params, terms),
       authenticate: (params, terms) => this.#authenticate(params, terms),
@@ -52,7 +52,7 @@ export class DevinAgent {
       "session/delete": (params) => this.#deleteSession(params),
       "session/prompt": (params, terms) => this.#prompt(params, terms),
       "session/cancel": (params) => this.#cancel(params),
-      "session/set_mode": (params) => this.#setMode(params),
+      "session/set_mode": (params, terms) => this.#setMode(params, terms),
       "session/set_config_option": (params, terms) => this.#setConfigOption(params, terms),
       "session/set_model": () => new Promise(() => {}), // some builds never answer it
     };
@@ -87,22 +87,20 @@ export class DevinAgent {
 
   /** The client is gone: running turns end, and their text stays. */
   async close(): Promise<void> {
-    for (const { running, mcp } of this.#sessions.all()) {
+    for (const { running, mcp } of this.#sessions.values()) {
       running?.abort();
       for (const client of mcp) client.close();
     }
     const store = await this.#store;
-    for (const { sessionId } of this.#sessions.all()) store?.end(sessionId, this.#parts.clock.now());
+    for (const { sessionId } of this.#sessions.values()) store?.end(sessionId, this.#parts.clock.now());
     store?.close();
   }
 
   async #initialize(params: Params, { options }: CallTerms): Promise<RequestHandler> {
     const client = paramsOf(params["clientInfo"]);
     this.#clientName = client["name"];
-    await this.#parts.desk.note({
-      list: "clients",
-      entry: { pid: this.#parts.pid, client, capabilities: params["clientCapabilities"] },
-    });
+    const { desk, pid } = this.#parts;
+    await desk.note("clients", { pid, client, capabilities: params["clientCapabilities"] });
     return {
       result: {
         protocolVersion: 1,
@@ -122,7 +120,7 @@ export class DevinAgent {
       throw new JsonRpcError(invalidParams, "Unknown authentication method");
     const { signedIn, hostMustAuthenticate } = this.#parts.access;
     if (signedIn() && !hostMustAuthenticate) return { result: {} };
-    await this.#parts.desk.note({ list: "browserOpened" });
+    await this.#parts.desk.browserOpened();
     return await new Promise(() => {}); // it waits for a sign-in in the browser
   }
 
@@ -134,7 +132,7 @@ export class DevinAgent {
     }
     checkClient(terms.options, this.#clientName);
     if (terms.options.loggedOut === "new") checkSignedIn(this.#parts.access);
-    const session = this.#sessions.open(newSessionId(), cwd, terms.options);
+    const session = this.#openSession(newSessionId(), cwd, terms);
     const servers: readonly unknown[] = terms.options.stdioServers ? params["mcpServers"] : [];
     if (servers.length > 0) {
       const { McpClient } = await import("./mcp-client.ts");
@@ -146,10 +144,12 @@ export class DevinAgent {
       sessionUpdate: "available_commands_update",
       availableCommands: [{ name: "compact", description: "Compact the conversation" }],
     });
-    return { result: this.#sessions.described(session, terms.options), afterReply: () => void loadTurns() };
+    const result = { sessionId: session.sessionId, ...this.#described(session, terms) };
+    return { result, afterReply: () => void loadTurns() };
   }
 
-  async #loadSession(params: Params, { options }: CallTerms): Promise<RequestHandler> {
+  async #loadSession(params: Params, terms: CallTerms): Promise<RequestHandler> {
+    const { options } = terms;
     const sessionId = String(params["sessionId"]);
     if (!options.canLoad) throw new JsonRpcError(methodNotFound, "Method not found: session/load");
     checkClient(options, this.#clientName);
@@ -157,19 +157,40 @@ export class DevinAgent {
     const store = await this.#openedStore();
     if (!store.has(sessionId)) throw noSession(sessionId);
     if (store.lockedBy(sessionId) !== undefined) throw locked(sessionId);
-    const session = this.#sessions.open(sessionId, String(params["cwd"]), options);
+    const session = this.#openSession(sessionId, String(params["cwd"]), terms);
     await this.#opened(session, "load");
     for (const { role, kind, body } of store.messages(sessionId)) {
       if (kind === "json") this.#update(session, paramsOf(JSON.parse(body)));
       else this.#update(session, { sessionUpdate: chunkOf[role], content: { type: "text", text: body } });
     }
-    const { modes, configOptions } = this.#sessions.described(session, options);
-    return { result: { modes, configOptions }, afterReply: () => void loadTurns() };
+    return { result: this.#described(session, terms), afterReply: () => void loadTurns() };
+  }
+
+  #openSession(sessionId: string, cwd: string, { options }: CallTerms): Session {
+    const models = agentModels(options.free).map(({ id }) => id);
+    const session = newSession(sessionId, cwd, models, this.#parts.model);
+    this.#sessions.set(sessionId, session);
+    return session;
+  }
+
+  #described(session: Session, { options }: CallTerms) {
+    return { modes: modesOf(session), configOptions: optionsOf(session, options, this.#hasModelOption) };
+  }
+
+  get #hasModelOption(): boolean {
+    return this.#parts.agentType === "default";
+  }
+
+  /** @throws RpcError where this process has no such session. */
+  #session({ sessionId }: Params): Session {
+    const session = this.#sessions.get(String(sessionId));
+    if (session === undefined) throw noSession(String(sessionId));
+    return session;
   }
 
   async #opened({ sessionId, cwd }: Session, how: "new" | "load"): Promise<void> {
     const { desk, pid } = this.#parts;
-    await desk.note({ list: "sessions", entry: { pid, sessionId, cwd, how } });
+    await desk.note("sessions", { pid, sessionId, cwd, how });
   }
 
   async #listSessions(params: Params): Promise<RequestHandler> {
@@ -189,60 +210,50 @@ export class DevinAgent {
   async #deleteSession(params: Params): Promise<RequestHandler> {
     const sessionId = String(params["sessionId"]);
     const store = await this.#openedStore();
-    const session = this.#sessions.find(sessionId);
+    const session = this.#sessions.get(sessionId);
     session?.running?.abort();
     for (const client of session?.mcp ?? []) client.close();
     this.#sessions.delete(sessionId);
     const wasThere = store.delete(sessionId);
-    await this.#parts.desk.note({ list: "deletes", entry: sessionId }); // also where a killed process deleted it and could not tell
+    await this.#parts.desk.note("deletes", sessionId); // also where a killed process deleted it and could not tell
     if (!wasThere) throw noSession(sessionId);
     return { result: {} };
   }
 
   async #cancel(params: Params): Promise<RequestHandler> {
-    const session = this.#sessions.find(params["sessionId"]);
+    const session = this.#sessions.get(String(params["sessionId"]));
     if (session === undefined) return { result: null };
     const { sessionId, running } = session;
     session.cancelNext = true;
-    await this.#parts.desk.note({ list: "cancels", entry: { sessionId, idle: running === undefined } });
+    await this.#parts.desk.note("cancels", { sessionId, idle: running === undefined });
     if (running === undefined) this.#stopped(session, "cancelled");
     else running.abort();
     return { result: null };
   }
 
-  async #setMode(params: Params): Promise<RequestHandler> {
-    const session = this.#sessions.get(params["sessionId"]);
-    this.#takeMode(session, params["modeId"]);
+  async #setMode(params: Params, terms: CallTerms): Promise<RequestHandler> {
+    this.#setOption(this.#session(params), "mode", params["modeId"], terms);
     return { result: {} };
   }
 
-  #takeMode(session: Session, mode: unknown): void {
-    if (!isMode(mode)) throw new JsonRpcError(invalidParams, `Unknown mode: ${String(mode)}`);
-    session.mode = mode;
-    this.#update(session, { sessionUpdate: "current_mode_update", currentModeId: mode });
+  #setOption(session: Session, id: unknown, value: unknown, { options }: CallTerms): void {
+    const configOptions = optionsOf(session, options, this.#hasModelOption);
+    if (!setOption(session, configOptions, id, value)) {
+      throw new JsonRpcError(invalidParams, `Unknown config option: ${String(id)}=${String(value)}`);
+    }
+    if (id === "mode") this.#update(session, { sessionUpdate: "current_mode_update", currentModeId: value });
   }
 
-  async #setConfigOption(params: Params, { options }: CallTerms): Promise<RequestHandler> {
-    const session = this.#sessions.get(params["sessionId"]);
-    const { configId, value } = params;
-    if (configId === "mode") {
-      this.#takeMode(session, value);
-    } else if (configId === "model" && this.#sessions.hasModelOption) {
-      const found = agentModels(options.free).find(({ id }) => id === value);
-      if (found === undefined) throw new JsonRpcError(invalidParams, `Unknown model: ${String(value)}`);
-      session.model = found.id;
-    } else if (configId === "reasoning" && options.efforts && isEffort(value)) {
-      session.effort = value;
-    } else {
-      throw new JsonRpcError(invalidParams, `Unknown config option: ${String(configId)}`);
-    }
-    const { configOptions } = this.#sessions.described(session, options);
+  async #setConfigOption(params: Params, terms: CallTerms): Promise<RequestHandler> {
+    const session = this.#session(params);
+    this.#setOption(session, params["configId"], params["value"], terms);
+    const { configOptions } = this.#described(session, terms);
     this.#update(session, { sessionUpdate: "config_option_update", configOptions });
     return { result: { configOptions } };
   }
 
   async #prompt(params: Params, terms: CallTerms): Promise<RequestHandler> {
-    const session = this.#sessions.get(params["sessionId"]);
+    const session = this.#session(params);
     const { options, turn, fault } = terms;
     const incoming = readPrompt(params["prompt"]);
     if (incoming === undefined) throw new JsonRpcError(invalidParams, "Invalid params: missing field `prompt`");
@@ -252,24 +263,22 @@ export class DevinAgent {
     try {
       if (options.loggedOut !== "new") checkSignedIn(this.#parts.access, options.loggedOut === "prompt-internal");
       if (session.cancelNext && options.cancelsNext) return await this.#cancelled(session);
-      if (isCommand(incoming)) return { result: { stopReason: "end_turn" } };
+      if (incoming.whole.trimStart().startsWith("/")) return { result: { stopReason: "end_turn" } };
       const { runPrompt } = await loadTurns();
       const end = await runPrompt({
         session,
         incoming,
-        turn: fault?.crash === undefined ? turn : { ...turn, crashAt: fault.crash },
-        exhausted: terms.exhausted,
-        options,
+        terms: fault?.crash === undefined ? terms : { ...terms, turn: { ...turn, crashAt: fault.crash } },
         store: await this.#openedStore(),
         services: { ...this.#parts, gate: this.#gate, update: (update) => this.#update(session, update) },
         signal: running.signal,
       });
       this.#parts.rpc.notify("_cognition.ai/agent_stopped", { sessionId: session.sessionId, ...end.stopped });
-      await this.#parts.desk.note({ list: "ended", entry: { sessionId: session.sessionId, cause: end.stopped.cause } });
-      if ("error" in end) throw end.error;
+      await this.#parts.desk.note("ended", { sessionId: session.sessionId, cause: end.stopped.cause });
+      if (end.reply instanceof JsonRpcError) throw end.reply;
       if (end.crash === "before-reply") await this.#parts.crash();
       return {
-        result: end.result,
+        result: end.reply,
         ...(end.crash === "after-reply" ? { afterReply: () => void this.#parts.crash() } : {}),
       };
     } finally {
@@ -280,7 +289,7 @@ export class DevinAgent {
 
   async #cancelled(session: Session): Promise<RequestHandler> {
     this.#stopped(session, "cancelled");
-    await this.#parts.desk.note({ list: "ended", entry: { sessionId: session.sessionId, cause: "cancelled" } });
+    await this.#parts.desk.note("ended", { sessionId: session.sessionId, cause: "cancelled" });
     return { result: { stopReason: "cancelled" } };
   }
 

@@ -1,38 +1,40 @@
-import type { AgentOptions } from "./agent-options.ts";
+import process from "node:process";
+import { hasKey } from "./access.ts";
+import type { AgentSettings } from "./desk/desk-protocol.ts";
+import { modelList } from "./models.ts";
 
-/** The command that `devin` was started with. */
-export type DevinCommand =
-  | { readonly name: "version" }
-  | { readonly name: "auth-status" }
-  | { readonly name: "models-list" }
-  | { readonly name: "acp"; readonly agentType: string; readonly model: string | undefined }
-  | { readonly name: "wrong"; readonly why: string };
+const valued = new Set(["--agent-type", "--model", "--config", "--permission-mode", "--format"]);
 
-/** Reads the command line. Flags may stand before the subcommand. */
-export function readCommand(args: readonly string[]): DevinCommand {
+/** Runs a command of `devin` that prints something and ends, and gives its exit code; the options of `devin acp`. Flags may stand before the subcommand. */
+export function runCommand(settings: AgentSettings, args: readonly string[]): number | ReadonlyMap<string, string> {
+  const { options } = settings;
   const words: string[] = [];
   const flags = new Map<string, string>();
   for (let i = 0; i < args.length; i++) {
     const [flag = "", inline] = (args[i] ?? "").split(/=(.*)/s, 2);
-    if (flag === "--version" || flag === "-V") return { name: "version" };
+    if (flag === "--version" || flag === "-V") return print(`devin ${options.version}`);
     if (!flag.startsWith("--")) words.push(args[i] ?? "");
     else if (valued.has(flag)) flags.set(flag, inline ?? args[++i] ?? "");
-    else return { name: "wrong", why: `unexpected argument '${flag}' found` };
+    else return wrong(`unexpected argument '${flag}' found`);
   }
   const command = words.join(" ");
-  if (command === "auth status") return { name: "auth-status" };
-  if (command === "models list") return { name: "models-list" };
-  if (command !== "acp") return { name: "wrong", why: `unrecognized subcommand '${command}'` };
-  const agentType = flags.get("--agent-type") ?? "default";
-  if (!["default", "summarizer", "review"].includes(agentType)) {
-    return { name: "wrong", why: `invalid value '${agentType}' for '--agent-type <TYPE>'` };
+  if (command === "auth status") {
+    const isIn = options.authStatus === "true" && hasKey(settings, process.env);
+    return print(isIn ? "Logged in as simulator@example.com" : "Not logged in");
   }
-  return { name: "acp", agentType, model: flags.get("--model") };
+  if (command === "models list") return print(JSON.stringify(modelList(options.free)));
+  if (command !== "acp") return wrong(`unrecognized subcommand '${command}'`);
+  const type = flags.get("--agent-type") ?? "default";
+  if (["default", "summarizer", "review"].includes(type)) return flags;
+  return wrong(`invalid value '${type}' for '--agent-type <TYPE>'`);
 }
 
-const valued = new Set(["--agent-type", "--model", "--config", "--permission-mode", "--format"]);
+function print(line: string): number {
+  process.stdout.write(`${line}\n`);
+  return 0;
+}
 
-/** The output of `devin auth status`. */
-export function authStatus(options: AgentOptions, signedIn: boolean): string {
-  return signedIn && options.authStatus === "true" ? "Logged in as simulator@example.com" : "Not logged in";
+function wrong(why: string): number {
+  process.stderr.write(`error: ${why}\n`);
+  return 2;
 }

@@ -1,4 +1,5 @@
-import type { ErrorName } from "../faults/error-texts.ts";
+import { type ErrorName, errorTexts } from "../faults/error-texts.ts";
+import type { TurnReason } from "../model/engine.ts";
 import { invalidParams, JsonRpcError } from "./json-rpc.ts";
 
 /** The vendor's own codes beside those of ACP. Source: docs/dev/wire/acp.md, "Errors". */
@@ -15,56 +16,54 @@ export const codes = {
   licence: -32019,
 } as const;
 
-/** One error of a turn over ACP: the cause in `agent_stopped`, and the prompt's reply. */
-interface TurnError {
-  readonly code: number;
-  readonly cause: "error" | "quota_exhausted" | "auth_required" | "content_filter";
-  readonly kind: string;
-  readonly retryable: boolean;
-}
+type Cause = "error" | "quota_exhausted" | "auth_required" | "content_filter";
+/** One error of a turn over ACP: code, kind, whether it says that it may be retried, and the cause in `agent_stopped`. */
+type Row = readonly [code: number, kind: string, retryable?: boolean, cause?: Cause];
 
-const of = (code: number, kind: string, retryable = false, cause: TurnError["cause"] = "error"): TurnError => ({
-  code,
-  kind,
-  retryable,
-  cause,
-});
+const usedUp: Row = [codes.exhausted, "quota_exhausted", true, "quota_exhausted"]; // a quota error was seen marked retryable
+const unknown: Row = [codes.unknown, "unknown"];
+const noModel: Row = [invalidParams, "invalid_model"];
+const licence: Row = [codes.licence, "licence"];
 
-const table: Readonly<Record<ErrorName, TurnError>> = {
-  rate_limit: of(codes.exhausted, "rate_limited", true),
-  high_demand: of(codes.unavailable, "unavailable", true),
-  quota: of(codes.exhausted, "quota_exhausted", true, "quota_exhausted"), // a quota error was seen marked retryable
-  weekly_quota: of(codes.exhausted, "quota_exhausted", true, "quota_exhausted"),
-  content_policy: of(codes.contentFilter, "content_filter", false, "content_filter"),
-  invalid_tool_call: of(codes.internal, "internal", true),
-  internal: of(codes.internal, "internal", true),
-  session: of(codes.internal, "internal"),
-  retired: of(invalidParams, "invalid_model"),
-  permission: of(codes.licence, "licence"),
-  devin_local: of(codes.licence, "licence"),
-  removed: of(codes.unknown, "unknown"),
-  too_long: of(invalidParams, "prompt_too_long"),
-  canceled_stream: of(codes.deadline, "deadline_exceeded", true),
-  panel_state: of(codes.unknown, "unknown"),
-  untrusted: of(codes.unknown, "unknown"),
-  user_status: of(codes.unknown, "unknown"),
-  not_found: of(codes.noSession, "session_not_found"),
-  no_key: of(codes.auth, "auth_required", false, "auth_required"),
-  no_model: of(invalidParams, "invalid_model"),
-  nil_message: of(invalidParams, "invalid_params"),
+const table: Readonly<Record<ErrorName, Row>> = {
+  rate_limit: [codes.exhausted, "rate_limited", true],
+  high_demand: [codes.unavailable, "unavailable", true],
+  quota: usedUp,
+  weekly_quota: usedUp,
+  content_policy: [codes.contentFilter, "content_filter", false, "content_filter"],
+  invalid_tool_call: [codes.internal, "internal", true],
+  internal: [codes.internal, "internal", true],
+  session: [codes.internal, "internal"],
+  retired: noModel,
+  permission: licence,
+  devin_local: licence,
+  removed: unknown,
+  too_long: [invalidParams, "prompt_too_long"],
+  canceled_stream: [codes.deadline, "deadline_exceeded", true],
+  panel_state: unknown,
+  untrusted: unknown,
+  user_status: unknown,
+  not_found: [codes.noSession, "session_not_found"],
+  no_key: [codes.auth, "auth_required", false, "auth_required"],
+  no_model: noModel,
+  nil_message: [invalidParams, "invalid_params"],
 };
 
-/** The cause in `agent_stopped` for a turn that ends with this error. */
-export function causeOf(name: ErrorName): TurnError["cause"] {
-  return table[name].cause;
-}
-
-/** The error as the reply to a prompt. */
-export function turnError(name: ErrorName, text: string): JsonRpcError {
-  const { code, kind, retryable } = table[name];
-  return vendorError(code, text, kind, retryable);
+/** How a turn that fails for this reason ends: the cause in `agent_stopped`, and the reply to its prompt. */
+export function failedTurn(reason: TurnReason): { readonly cause: Cause; readonly error: JsonRpcError } {
+  const [code, kind, retryable, cause = "error"] = table[typeof reason === "string" ? reason : "internal"];
+  const { text } = typeof reason === "string" ? errorTexts(reason) : reason;
+  return { cause, error: vendorError(code, text, kind, retryable) };
 }
 
 export function vendorError(code: number, text: string, kind: string, retryable = false): JsonRpcError {
   return new JsonRpcError(code, text, { "cognition.ai/errorKind": kind, "cognition.ai/retryable": retryable });
+}
+
+export function noSession(sessionId: string): JsonRpcError {
+  return vendorError(codes.noSession, `Session not found: ${sessionId}`, "session_not_found");
+}
+
+export function locked(sessionId: string): JsonRpcError {
+  return vendorError(codes.locked, `Session is locked by another process: ${sessionId}`, "session_locked", true);
 }

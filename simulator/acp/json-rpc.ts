@@ -69,12 +69,7 @@ export class JsonRpc {
     this.#send({ method, params });
   }
 
-  /** Asks the other side. @throws JsonRpcError with its error. */
-  request(method: string, params: unknown): Promise<unknown> {
-    return this.begin(method, params).reply;
-  }
-
-  /** The same, with the id by which the request can be cancelled. */
+  /** Asks the other side, whose error rejects the reply; the id is the one by which the request can be cancelled. */
   begin(method: string, params: unknown): { readonly id: number; readonly reply: Promise<unknown> } {
     const id = ++this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();

@@ -13,15 +13,10 @@ if (settingsFile === undefined) {
   process.stderr.write("This is the agent of the Millrace simulator; start it with: millrace simulate\n");
   process.exit(64);
 }
-const settings = JSON.parse(readFileSync(settingsFile, "utf8")) as AgentSettings; // written by install-agent.ts
+const settings = JSON.parse(readFileSync(settingsFile, "utf8")) as AgentSettings; // written by install.ts
 if (settings.compileCache !== undefined) module.enableCompileCache?.(settings.compileCache);
 
-const { readCommand } = await import("./commands.ts");
-const command = readCommand(args);
-if (command.name === "acp") {
-  const { serveAcp } = await import("./serve-acp.ts");
-  await serveAcp(settings, args, command);
-} else {
-  const { runOnce } = await import("./run-once.ts");
-  process.exitCode = runOnce(settings, command);
-}
+const { runCommand } = await import("./commands.ts");
+const ran = runCommand(settings, args);
+if (typeof ran === "number") process.exitCode = ran;
+else await (await import("./serve-acp.ts")).serveAcp(settings, args, ran);

@@ -51,7 +51,7 @@ export class McpClient {
     const client = new McpClient(entry as StdioServer, listsAgain); // what ACP says that an entry is
     try {
       const clientInfo = { name: "affogato", version: "1" };
-      await client.#rpc.request("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo });
+      await client.#rpc.begin("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo }).reply;
       client.#rpc.notify("notifications/initialized", {});
       await client.#list();
       return client;
@@ -94,7 +94,7 @@ export class McpClient {
   }
 
   async #list(): Promise<void> {
-    const { tools } = (await this.#rpc.request("tools/list", {})) as { readonly tools: readonly McpTool[] };
+    const { tools } = (await this.#rpc.begin("tools/list", {}).reply) as { readonly tools: readonly McpTool[] };
     this.tools = tools;
   }
 

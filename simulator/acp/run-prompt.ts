@@ -1,181 +1,261 @@
 import type { Clock } from "../../src/base/clock.ts";
-import type { QuotaError } from "../account/plan.ts";
-import { errorTexts } from "../faults/error-texts.ts";
 import type { TurnPlan } from "../faults/turn-plan.ts";
-import type { Gate } from "../trajectory/gate.ts";
-import type { AgentOptions } from "./agent-options.ts";
-import type { DeskLink } from "./desk/desk-link.ts";
-import type { AgentSettings } from "./desk/desk-protocol.ts";
-import { causeOf, codes, turnError, vendorError } from "./errors.ts";
-import { internalError, type JsonRpc, JsonRpcError } from "./json-rpc.ts";
+import {
+  answerPace,
+  countedUsage,
+  forever,
+  type ModelUsage,
+  playAnswer,
+  playTools,
+  type Stage,
+  TurnFailure,
+  uncounted,
+} from "../model/engine.ts";
+import type { GrowthMark } from "../model/growth.ts";
+import { helper } from "../model/helper.ts";
+import type { Model, ModelPrompt } from "../model/model.ts";
+import { upstreamModel } from "../model/upstream.ts";
+import { failedTurn, locked } from "./errors.ts";
+import { internalError, JsonRpcError } from "./json-rpc.ts";
+import { callsIn, taughtTools, writtenResults } from "./mcp-client.ts";
 import { agentModels } from "./models.ts";
-import { runPromptTurn, type TurnEnd, TurnStop } from "./prompt-turn.ts";
-import type { Session } from "./session.ts";
-import type { SessionStore } from "./session-store.ts";
-import type { IncomingPrompt } from "./split-prompt.ts";
-import { standInModel, summarised, turnTask } from "./turn-task.ts";
+import { modelPrompt, type PromptCall, summarised } from "./prompt.ts";
+import type { StoredNode } from "./session-store.ts";
+import { ToolCalls } from "./tool-calls.ts";
 
-/** One call of `session/prompt`, once its session is known to be free. */
-interface PromptCall {
-  readonly session: Session;
-  readonly incoming: IncomingPrompt;
-  readonly turn: TurnPlan;
-  readonly exhausted: QuotaError | undefined;
-  readonly options: AgentOptions;
-  readonly store: SessionStore;
-  readonly services: {
-    readonly settings: AgentSettings;
-    readonly desk: DeskLink;
-    readonly rpc: JsonRpc;
-    readonly clock: Clock;
-    readonly gate: Gate;
-    readonly pid: number;
-    readonly newId: () => string;
-    readonly agentType: string;
-    readonly update: (update: object) => void;
-    readonly crash: () => Promise<never>;
-  };
-  readonly signal: AbortSignal;
+/** How the call ends: the cause in `agent_stopped` with its figures, and the reply. `crash`: the process is to die around its reply. */
+interface PromptEnd {
+  readonly stopped: { readonly cause: string; readonly stats: object };
+  readonly reply: object | JsonRpcError;
+  readonly crash?: TurnPlan["crashAt"];
 }
-
-interface StopState {
-  readonly cause: string;
-  readonly stats: object;
-}
-
-/** How the call ends. `crash`: the process is to die around its reply. */
-type PromptEnd =
-  | { readonly stopped: StopState; readonly result: object; readonly crash: TurnPlan["crashAt"] }
-  | { readonly stopped: StopState; readonly error: JsonRpcError };
 
 /** Stores a prompt, counts it, runs its turn, and returns how it ended. A prompt that is refused before it is stored costs nothing. */
-export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
-  const { session, incoming, options, store, services, signal } = call;
-  const { clock, desk, newId, crash } = services;
-  const model = agentModels(options.free).find(({ id }) => id === session.model);
-  const history = store.has(session.sessionId) ? store.messages(session.sessionId) : [];
-  const task = turnTask(
-    incoming,
-    call.turn,
-    history,
-    model ?? { id: session.model, name: session.model, thinks: false },
-  );
-  const { plan } = task;
+export async function runPrompt(given: Omit<PromptCall, "keep">): Promise<PromptEnd> {
+  const { session, incoming, store, services, signal } = given;
+  const { clock, desk, newId, crash, pid, agentType, update } = services;
+  const { options, exhausted } = given.terms;
+  const { sessionId, cwd, mode } = session;
+  const known = agentModels(options.free).find(({ id }) => id === session.model);
+  const model = known ?? { id: session.model, name: session.model, thinks: false, credits: 0, context: 200_000 };
+  const history = store.has(sessionId) ? store.messages(sessionId) : [];
+  const { prompt, problem } = modelPrompt(incoming, given.terms.turn, history, model);
+  const { plan } = prompt;
   const startedAtMs = clock.monotonic();
-  const stats = (end?: TurnEnd) => ({
-    requestId: newId(),
-    inputTokens: end?.inputTokens ?? 0,
-    outputTokens: end?.outputTokens ?? 0,
-    ttftMs: Math.round(clock.monotonic() - startedAtMs),
-    toolCalls: end?.toolCalls ?? 0,
-    modelLabel: model?.name ?? session.model,
+  const stopped = (cause: string, usage: ModelUsage = uncounted, toolCalls = 0) => ({
+    cause,
+    stats: {
+      requestId: newId(),
+      ...usage,
+      ttftMs: Math.round(clock.monotonic() - startedAtMs),
+      toolCalls,
+      modelLabel: model.name,
+    },
   });
 
   if (plan.crashAt === "before-store") await crash();
-  const refused = plan.errorAt === "send" ? plan.error : (model?.credits ?? 0) > 0 ? call.exhausted : undefined;
+  const refused = plan.errorAt === "send" ? plan.error : model.credits > 0 ? exhausted : undefined;
   if (refused !== undefined) {
-    await desk.note({ list: "refusedPrompts", entry: incoming.whole });
-    return {
-      stopped: { cause: causeOf(refused), stats: stats() },
-      error: turnError(refused, errorTexts(refused).text),
-    };
+    await desk.note("refusedPrompts", incoming.whole);
+    const { cause, error } = failedTurn(refused);
+    return { stopped: stopped(cause), reply: error };
   }
-  const { sessionId, cwd } = session;
-  const title = task.model.asked.replaceAll(/\s+/g, " ").slice(0, 60);
+  const title = prompt.asked.replaceAll(/\s+/g, " ").slice(0, 60);
   if (!store.begin({ sessionId, cwd, title, updatedAtMs: clock.now() })) {
-    const error = vendorError(
-      codes.locked,
-      `Session is locked by another process: ${sessionId}`,
-      "session_locked",
-      true,
-    );
-    return { stopped: { cause: "error", stats: stats() }, error };
+    return { stopped: stopped("error"), reply: locked(sessionId) };
   }
-  const keep = (node: Parameters<SessionStore["append"]>[1]) => store.append(sessionId, node, clock.now());
+  const keep = (node: StoredNode) => store.append(sessionId, node, clock.now());
   keep({ message: newId(), role: "user", kind: "text", body: incoming.whole });
-  const { pid, agentType } = services;
-  await desk.note({
-    list: "prompts",
-    entry: {
-      pid,
-      sessionId,
-      text: incoming.whole,
-      images: incoming.images,
-      model: session.model,
-      ...(call.options.efforts ? { effort: session.effort } : {}),
-      mode: session.mode,
-      agentType,
-    },
-    credits: model?.credits ?? 0,
-  });
+  const accepted = {
+    pid,
+    sessionId,
+    text: incoming.whole,
+    images: incoming.images,
+    model: session.model,
+    mode,
+    agentType,
+  };
+  const effort = options.efforts ? { effort: session.effort } : {};
+  await desk.note("prompts", { ...accepted, ...effort }, model.credits);
   if (plan.crashAt === "after-store") await crash();
-  if (history.length === 0) services.update({ sessionUpdate: "session_info_update", title });
+  if (history.length === 0) update({ sessionUpdate: "session_info_update", title });
 
   try {
-    const isSummary = agentType === "summarizer" && options.summarizer !== "answers";
-    const end = await runPromptTurn(
-      isSummary ? summarised(task, options.summarizer === "always" ? "always" : "unframed") : task,
-      {
-        none: agentType === "summarizer",
-        mode: session.mode,
-        askAgain: options.askAgain,
-        acts: options.acts,
-        cwd,
-        mcp: session.mcp,
-        mcpRules: options,
-      },
-      {
-        clock,
-        gate: services.gate,
-        newId,
-        newModel: () => standInModel(services.settings),
-        update: services.update,
-        notify: (method, params) => services.rpc.notify(method, { sessionId, ...params }),
-        keep,
-        ask: (method, params) => services.rpc.request(method, { sessionId, ...params }),
-        permissionAnswered: (outcome) => desk.note({ list: "permissions", entry: { sessionId, outcome } }),
-        diagnosticsAnswered: (answered) => desk.note({ list: "diagnostics", entry: answered }),
-        crash,
-      },
-      signal,
-    );
-    const usage = {
-      inputTokens: end.inputTokens,
-      outputTokens: end.outputTokens,
-      cachedReadTokens: 0,
-      totalTokens: end.inputTokens + end.outputTokens,
-    };
-    if (options.usage === "both" || options.usage === "update") {
-      services.update({
-        sessionUpdate: "usage_update",
-        used: usage.totalTokens,
-        size: model?.context ?? 200_000,
-        _meta: usage,
-      });
+    if (problem !== undefined) {
+      throw new TurnFailure({ text: `simulator: a directive in the prompt is wrong: ${problem}` });
     }
-    const counted = { cache_read_tokens: 0, cache_creation_tokens: 0 };
-    const spent = { input_tokens: end.inputTokens, output_tokens: end.outputTokens, ...counted };
-    store.answered(sessionId, { message: newId(), model: session.model, usage: spent }, clock.now());
-    const told = options.usage === "both" || options.usage === "result" ? { usage } : {};
-    const cause = end.stopReason === "max_tokens" ? "output_truncated" : causes[end.stopReason];
+    const asked = agentType === "summarizer" ? summarised(prompt, options.summarizer) : prompt;
+    const turn = new AgentTurn({ ...given, keep, terms: { ...given.terms, turn: asked.plan } }, asked);
+    const spent = await turn.run();
+    const { inputTokens, outputTokens } = spent;
+    const totalTokens = inputTokens + outputTokens;
+    const usage = { inputTokens, outputTokens, cachedReadTokens: 0, totalTokens };
+    if (options.usage === "both" || options.usage === "update") {
+      update({ sessionUpdate: "usage_update", used: totalTokens, size: model.context, _meta: usage });
+    }
+    const counted = { input_tokens: inputTokens, output_tokens: outputTokens };
+    const cached = { cache_read_tokens: 0, cache_creation_tokens: 0 };
+    store.answered(
+      sessionId,
+      { message: newId(), model: session.model, usage: { ...counted, ...cached } },
+      clock.now(),
+    );
+    const stopReason = plan.stopReason ?? "end_turn";
     return {
-      stopped: { cause: cause ?? "complete", stats: stats(end) },
-      result: { stopReason: end.stopReason, ...told },
+      stopped: stopped(causes[stopReason] ?? "complete", spent, turn.toolCalls),
+      reply: { stopReason, ...(options.usage === "both" || options.usage === "result" ? { usage } : {}) },
       crash: plan.crashAt,
     };
   } catch (error) {
-    if (signal.aborted) {
-      return { stopped: { cause: "cancelled", stats: stats() }, result: { stopReason: "cancelled" }, crash: undefined };
+    if (signal.aborted) return { stopped: stopped("cancelled"), reply: { stopReason: "cancelled" } };
+    if (!(error instanceof TurnFailure)) {
+      return { stopped: stopped("error"), reply: new JsonRpcError(internalError, String(error)) };
     }
-    if (error instanceof TurnStop) return { stopped: { cause: error.cause, stats: stats() }, error: error.reply };
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    return { stopped: { cause: "error", stats: stats() }, error: new JsonRpcError(internalError, text) };
+    const failed = failedTurn(error.reason);
+    return { stopped: stopped(failed.cause), reply: failed.error };
   } finally {
     store.end(sessionId, clock.now());
   }
 }
 
 const causes: Readonly<Record<string, string>> = {
+  max_tokens: "output_truncated",
   max_turn_requests: "max_turn_requests",
   refusal: "content_filter",
 };
+
+/** Runs a prompt that is stored, to its end. Aborting the signal is `session/cancel`. */
+class AgentTurn implements Stage {
+  readonly #call: PromptCall;
+  readonly #prompt: ModelPrompt;
+  readonly #tools: ToolCalls;
+  readonly clock: Clock;
+  readonly model: Model;
+  readonly released: Promise<void>;
+  #message = "";
+  #said = "";
+  #thought = "";
+  /** The last answer of the model, with its calls. */
+  #answered = "";
+
+  constructor(call: PromptCall, prompt: ModelPrompt) {
+    this.#call = call;
+    this.#prompt = prompt;
+    this.#tools = new ToolCalls(call);
+    this.clock = call.services.clock;
+    this.released = call.services.gate.opens;
+    const { modelUrl, modelName, modelKey } = call.services.settings;
+    this.model = modelUrl === undefined ? helper : upstreamModel(modelUrl, modelName, modelKey);
+  }
+
+  get toolCalls(): number {
+    return this.#tools.count;
+  }
+
+  /** A type without tools tries neither reads nor writes. */
+  get #hasTools(): boolean {
+    return this.#call.services.agentType !== "summarizer";
+  }
+
+  async run(): Promise<ModelUsage> {
+    const { plan } = this.#prompt;
+    const { signal } = this.#call;
+    const { inputMs, firstMs } = answerPace(plan);
+    if (plan.hang === true) await forever(this.clock, signal);
+    signal.throwIfAborted();
+    if (inputMs + firstMs > 0) await this.clock.sleep(inputMs + firstMs, signal);
+    if (plan.diagnostics === true) await this.#tools.askForDiagnostics();
+    if (plan.notices === true) {
+      this.#notify("_cognition.ai/connection_retry", { attempt: 1, maxAttempts: 5, isStreamRetry: false });
+      this.#notify("_cognition.ai/billingInformation", { title: "Weekly quota", body: "90 % of it is used." });
+    }
+    const answers = await playTools(this.#prompt, this, signal);
+    if (this.#hasTools) for (let i = 0; i < (plan.writes ?? 0); i++) await this.#tools.write(i);
+    if (plan.compaction === true) this.#notice("Compacting the conversation…");
+    const usage = answers ? await this.#rounds() : uncounted;
+    return countedUsage(usage, this.#prompt, [this.#said, this.#thought]);
+  }
+
+  /** One answer of the model after the other, as long as it calls tools of the session's servers. */
+  async #rounds(): Promise<ModelUsage> {
+    const offered = () => this.#call.session.mcp.flatMap(({ tools }) => tools); // they may change between two answers
+    if (offered().length === 0) return await this.#answer(this.#prompt);
+    if (this.#call.terms.options.ownToolsFirst) {
+      await this.#tools.read();
+      return await this.#answer({ ...this.#prompt, plan: { ...this.#prompt.plan, text: "The folder is empty." } });
+    }
+    for (let prompt = this.#prompt; ; ) {
+      const { instructions } = this.#prompt;
+      const taught = `${instructions}\n\n${taughtTools(offered(), instructions)}`;
+      this.#answered = "";
+      const usage = await this.#answer({ ...prompt, instructions: taught });
+      const { calls } = callsIn(this.#answered);
+      if (calls.length === 0) return usage;
+      const results = writtenResults(await this.#tools.callServers(calls));
+      const turn = [
+        { role: "user" as const, text: prompt.text },
+        { role: "assistant" as const, text: this.#answered },
+      ];
+      prompt = { ...prompt, history: [...prompt.history, ...turn], text: results, asked: results };
+    }
+  }
+
+  async #answer(prompt: ModelPrompt): Promise<ModelUsage> {
+    this.#message = this.#call.services.newId();
+    return await playAnswer(prompt, this, this.#call.signal);
+  }
+
+  marks({ crashAt, size = 2 }: TurnPlan): readonly GrowthMark[] {
+    if (crashAt !== "mid-answer") return [];
+    return [{ at: Math.max(1, Math.floor(size / 2)), act: () => this.restart() }];
+  }
+
+  async tool(): Promise<void> {
+    if (this.#hasTools) await this.#tools.read();
+  }
+
+  ask(): void {
+    this.#tools.askUser();
+  }
+
+  shown(text: string): string {
+    this.#answered += text;
+    return this.#call.session.mcp.length === 0 ? text : callsIn(text).text;
+  }
+
+  say(text: string): void {
+    this.#said += text;
+    this.#show("assistant", "agent_message_chunk", text);
+  }
+
+  think(text: string): void {
+    this.#thought += text;
+    this.#show("thought", "agent_thought_chunk", text);
+  }
+
+  withhold(): void {}
+
+  compact(): void {
+    this.#notice("Conversation compacted.");
+  }
+
+  restart(): Promise<never> {
+    return this.#call.services.crash();
+  }
+
+  #show(role: StoredNode["role"], sessionUpdate: string, text: string): void {
+    this.#call.keep({ message: this.#message, role, kind: "text", body: text });
+    this.#call.services.update({ sessionUpdate, content: { type: "text", text } });
+  }
+
+  /** A message of the program itself, which is no part of the answer. */
+  #notice(text: string): void {
+    const content = { type: "text", text };
+    const _meta = { "cognition.ai/displayMessage": true };
+    this.#call.services.update({ sessionUpdate: "agent_message_chunk", content, _meta });
+  }
+
+  #notify(method: string, params: object): void {
+    this.#call.services.rpc.notify(method, { sessionId: this.#call.session.sessionId, ...params });
+  }
+}

@@ -3,8 +3,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { systemClock } from "../../src/base/clock.ts";
+import { dataFolder, hasKey } from "./access.ts";
 import { DevinAgent } from "./agent.ts";
-import { dataFolder, hasKey } from "./credentials.ts";
 import { DeskLink } from "./desk/desk-link.ts";
 import type { AgentSettings } from "./desk/desk-protocol.ts";
 import { JsonRpc } from "./json-rpc.ts";
@@ -13,7 +13,7 @@ import { JsonRpc } from "./json-rpc.ts";
 export async function serveAcp(
   settings: AgentSettings,
   args: readonly string[],
-  { agentType, model }: { readonly agentType: string; readonly model: string | undefined },
+  flags: ReadonlyMap<string, string>,
 ): Promise<void> {
   const { options } = settings;
   const folder = dataFolder(settings, process.env);
@@ -35,8 +35,8 @@ export async function serveAcp(
     clock: systemClock,
     pid: process.pid,
     newId: randomUUID,
-    agentType,
-    model: model ?? process.env["DEVIN_MODEL"],
+    agentType: flags.get("--agent-type") ?? "default",
+    model: flags.get("--model") ?? process.env["DEVIN_MODEL"],
     async openStore() {
       const { SessionStore } = await import("./session-store.ts");
       return new SessionStore(join(folder, "cli", "sessions.db"));

@@ -1,21 +1,17 @@
 import { randomInt } from "node:crypto";
+import type { AgentOptions } from "./agent-options.ts";
 import type { McpClient } from "./mcp-client.ts";
-import type { agentModels } from "./models.ts";
+import { agentModels } from "./models.ts";
 
 /** Of Devin's agent: `accept-edits` is where a session starts. Source: docs/dev/wire/acp.md, "Sessions". */
-const modes = [
-  ["accept-edits", "Accept edits"],
-  ["smart", "Smart"],
-  ["ask", "Ask"],
-  ["plan", "Plan"],
-  ["bypass", "Bypass permissions"],
-] as const;
-
-const efforts = [
-  ["low", "Low"],
-  ["medium", "Medium"],
-  ["high", "High"],
-] as const;
+const modes = {
+  "accept-edits": "Accept edits",
+  smart: "Smart",
+  ask: "Ask",
+  plan: "Plan",
+  bypass: "Bypass permissions",
+};
+const efforts = { low: "Low", medium: "Medium", high: "High" };
 
 /** One conversation that this process has open. */
 export interface Session {
@@ -32,61 +28,54 @@ export interface Session {
   mcp: readonly McpClient[];
 }
 
-export function isMode(value: unknown): value is string {
-  return modes.some(([id]) => id === value);
+/** A new session, with the model that the process was started with where the account has it. */
+export function newSession(sessionId: string, cwd: string, models: readonly string[], wanted = ""): Session {
+  const model = models.includes(wanted) ? wanted : (models[0] ?? "");
+  const start = { mode: "accept-edits", effort: "medium", running: undefined, cancelNext: false, mcp: [] };
+  return { sessionId, cwd, model, ...start };
+}
+
+/** Sets an option of a session. False: there is no such option, or it has no such value. `mode` is also set by a call of its own. */
+export function setOption(session: Session, options: readonly SessionOption[], id: unknown, value: unknown): boolean {
+  const option = options.find((one) => one.id === id);
+  if (option === undefined || !option.options.some((choice) => choice.value === value)) return false;
+  const field = option.id === "reasoning" ? "effort" : option.id;
+  session[field] = String(value);
+  return true;
+}
+
+type SessionOption = ReturnType<typeof optionsOf>[number];
+
+/** The options of a session. Only the agent type with a model option has more than the mode. */
+export function optionsOf(session: Session, { free, efforts: hasEfforts }: AgentOptions, hasModel: boolean) {
+  const named = (names: Readonly<Record<string, string>>) =>
+    Object.entries(names).map(([value, name]) => ({ value, name }));
+  const models = agentModels(free).map(({ id, name, family }) => ({ value: id, name, description: family }));
+  const option = <Id extends "mode" | "model" | "reasoning">(
+    id: Id,
+    name: string,
+    [category, currentValue]: readonly [string, string],
+    options: readonly { readonly value: string; readonly name: string }[],
+  ) => ({ id, name, category, type: "select", currentValue, options });
+  return [
+    option("mode", "Mode", ["mode", session.mode], named(modes)),
+    ...(hasModel ? [option("model", "Model", ["model", session.model], models)] : []),
+    ...(hasModel && hasEfforts
+      ? [option("reasoning", "Reasoning effort", ["thought_level", session.effort], named(efforts))]
+      : []),
+  ];
 }
 
 /** A session's modes for the replies to `session/new` and `session/load`. */
 export function modesOf(session: Session) {
-  return { currentModeId: session.mode, availableModes: modes.map(([id, name]) => ({ id, name })) };
-}
-
-/** The options of a session. An agent type without a model option leaves that one out. */
-export function configOptionsOf(
-  session: Session,
-  models: ReturnType<typeof agentModels>,
-  { hasModel, hasEfforts }: { readonly hasModel: boolean; readonly hasEfforts: boolean },
-) {
-  const mode = {
-    id: "mode",
-    name: "Mode",
-    category: "mode",
-    type: "select",
-    currentValue: session.mode,
-    options: modes.map(([value, name]) => ({ value, name })),
-  };
-  if (!hasModel) return [mode];
-  const model = {
-    id: "model",
-    name: "Model",
-    category: "model",
-    type: "select",
-    currentValue: session.model,
-    options: models.map(({ id, name, family }) => ({ value: id, name, description: family })),
-  };
-  if (!hasEfforts) return [mode, model];
-  const effort = {
-    id: "reasoning",
-    name: "Reasoning effort",
-    category: "thought_level",
-    type: "select",
-    currentValue: session.effort,
-    options: efforts.map(([value, name]) => ({ value, name })),
-  };
-  return [mode, model, effort];
-}
-
-export function isEffort(value: unknown): value is string {
-  return efforts.some(([id]) => id === value);
+  const availableModes = Object.entries(modes).map(([id, name]) => ({ id, name }));
+  return { currentModeId: session.mode, availableModes };
 }
 
 /** Two words and a hyphen, as the real program names its sessions. Some 10^12 of them. */
 export function newSessionId(): string {
+  const pick = (letters: string) => letters[randomInt(letters.length)] ?? "";
   const syllable = () => `${pick("bcdfghjklmnprstvwyz")}${pick("aeiou")}`;
   const word = () => syllable() + syllable() + syllable();
   return `${word()}-${word()}`;
-}
-
-function pick(letters: string): string {
-  return letters[randomInt(letters.length)] ?? "";
 }

@@ -1,126 +1,107 @@
 import { writeFileSync } from "node:fs";
 import { orAborted } from "../../src/base/async.ts";
-import type { AgentOptions } from "./agent-options.ts";
+import { toolStep } from "../model/engine.ts";
 import { internalError, JsonRpcError } from "./json-rpc.ts";
-import type { McpClient } from "./mcp-client.ts";
-import type { TurnHands } from "./turn-hands.ts";
+import type { PromptCall } from "./prompt.ts";
 
-/** How the agent of this process treats its tools. */
-export interface ToolRules {
-  /** A type without tools: neither reads nor writes are tried. */
-  readonly none: boolean;
-  readonly mode: string;
-  readonly askAgain: number;
-  /** Writes happen in every mode, without a question. */
-  readonly acts: boolean;
-  readonly cwd: string;
-  /** The session's MCP servers, and how their tools are called. */
-  readonly mcp: readonly McpClient[];
-  readonly mcpRules: Pick<AgentOptions, "mcpCallMs" | "mcpPermission" | "mcpCalls" | "ownToolsFirst">;
+/** A call of the model to a tool of the session's servers. */
+interface ServerCall {
+  readonly name: string;
+  readonly args: unknown;
 }
 
 /** The tool calls of one turn, as the client sees them. No tool really runs, but for the writes of an agent that acts. */
 export class ToolCalls {
-  readonly #rules: ToolRules;
-  readonly #hands: TurnHands;
+  readonly #call: PromptCall;
   /** How long a tool takes; rejects when the turn is cancelled. */
   readonly #step: () => Promise<void>;
-  readonly #signal: AbortSignal;
-  #count = 0;
+  count = 0;
 
-  constructor(rules: ToolRules, hands: TurnHands, step: () => Promise<void>, signal: AbortSignal) {
-    this.#rules = rules;
-    this.#hands = hands;
-    this.#step = step;
-    this.#signal = signal;
-  }
-
-  get count(): number {
-    return this.#count;
+  constructor(call: PromptCall) {
+    this.#call = call;
+    this.#step = () => toolStep(call.terms.turn, call.services.clock, call.signal);
   }
 
   async read(): Promise<void> {
-    const call = this.#newCall("List the working folder", "read", { path: this.#rules.cwd });
+    const call = this.#newCall("List the working folder", "read", { path: this.#call.session.cwd });
     await this.#step();
-    this.#callUpdate(call, { status: "completed", content: [textContent("The folder is empty.")] });
+    this.#end(call, "completed", "The folder is empty.");
   }
 
   /** A write, tried again after each rejection until the agent gives up. */
   async write(nth: number): Promise<void> {
-    const path = `${this.#rules.cwd}/millrace-${nth + 1}.txt`;
+    const { session, terms } = this.#call;
+    const { acts, askAgain } = terms.options;
+    const path = `${session.cwd}/millrace-${nth + 1}.txt`;
     for (let tries = 0; ; tries++) {
       const call = this.#newCall(`Write ${path}`, "edit", { path, content: "hello" });
-      const verdict = await this.#mayWrite(call);
-      if (verdict === "yes") {
-        if (this.#rules.acts) writeFileSync(path, "hello");
+      const refused = acts ? undefined : await this.#refusal(call);
+      if (refused === undefined) {
+        if (acts) writeFileSync(path, "hello");
         else await this.#step();
-        this.#callUpdate(call, { status: "completed", content: [textContent("Written.")] });
-        return;
+        return this.#end(call, "completed", "Written.");
       }
-      const why = verdict === "mode" ? "Ask mode does not allow changes." : "The user rejected this tool call.";
-      this.#callUpdate(call, { status: "failed", content: [textContent(why)] });
-      if (verdict === "mode" || tries >= this.#rules.askAgain) return;
+      this.#end(call, "failed", refused);
+      if (refused === notInMode || tries >= askAgain) return;
     }
   }
 
   /** Calls of the session's servers, as one answer of the model has them. */
-  async callServers(
-    calls: readonly { readonly name: string; readonly args: unknown }[],
-  ): Promise<{ readonly name: string; readonly text: string }[]> {
-    const { mcp, mcpRules } = this.#rules;
+  async callServers(calls: readonly ServerCall[]): Promise<{ readonly name: string; readonly text: string }[]> {
+    const { session, terms, signal } = this.#call;
+    const { mcpPermission, mcpCallMs, mcpCalls } = terms.options;
     const begun = calls.map(({ name, args }) => {
-      const client = mcp.find(({ tools }) => tools.some((tool) => tool.name === name));
-      const id = this.#newCall(`${client?.name ?? "mcp"}_${name}`, "other", args as object);
-      return { name, args, client, id };
+      const client = session.mcp.find(({ tools }) => tools.some((tool) => tool.name === name));
+      return { name, args, client, id: this.#newCall(`${client?.name ?? "mcp"}_${name}`, "other", args as object) };
     });
     const one = async ({ name, args, client, id }: (typeof begun)[number]) => {
-      const isAllowed = !mcpRules.mcpPermission || (await this.#permitted(id));
+      const isAllowed = !mcpPermission || (await this.#permission(id)).startsWith("allow");
       try {
         if (!isAllowed || client === undefined) throw new Error("The call was not made.");
-        this.#callUpdate(id, { status: "in_progress" });
-        const text = await client.call(name, args, mcpRules.mcpCallMs, this.#signal);
-        this.#callUpdate(id, { status: "completed", content: [textContent(text)] });
+        this.#update({ sessionUpdate: "tool_call_update", toolCallId: id, status: "in_progress" });
+        const text = await client.call(name, args, mcpCallMs, signal);
+        this.#end(id, "completed", text);
         return { name, text };
       } catch (error) {
-        this.#signal.throwIfAborted();
+        signal.throwIfAborted();
         const text = error instanceof Error ? error.message : String(error);
-        this.#callUpdate(id, { status: "failed", content: [textContent(text)] });
+        this.#end(id, "failed", text);
         return { name, text };
       }
     };
-    if (mcpRules.mcpCalls === "together") return await Promise.all(begun.map(one));
+    if (mcpCalls === "together") return await Promise.all(begun.map(one));
     const results: { readonly name: string; readonly text: string }[] = [];
     for (const call of begun) results.push(await one(call));
     return results;
   }
 
-  async #permitted(toolCallId: string): Promise<boolean> {
+  /** Why a write is not made; undefined when it may be. */
+  async #refusal(toolCallId: string): Promise<string | undefined> {
+    const { mode } = this.#call.session;
+    if (mode === "ask" || mode === "plan") return notInMode;
+    if (mode === "bypass") return undefined;
     const outcome = await this.#permission(toolCallId);
-    await this.#hands.permissionAnswered(outcome);
-    return outcome.startsWith("allow");
-  }
-
-  async #mayWrite(toolCallId: string): Promise<"yes" | "no" | "mode"> {
-    const { mode, acts } = this.#rules;
-    if (acts) return "yes";
-    if (mode === "ask" || mode === "plan") return "mode";
-    if (mode === "bypass") return "yes";
-    const outcome = await this.#permission(toolCallId);
-    await this.#hands.permissionAnswered(outcome);
-    this.#signal.throwIfAborted();
-    return outcome.startsWith("allow") || outcome === "switch_bypass" ? "yes" : "no";
+    this.#call.signal.throwIfAborted();
+    return outcome.startsWith("allow") || outcome === "switch_bypass" ? undefined : "The user rejected this tool call.";
   }
 
   async #permission(toolCallId: string): Promise<string> {
+    const { session, services } = this.#call;
+    const outcome = await this.#outcome(toolCallId);
+    await services.desk.note("permissions", { sessionId: session.sessionId, outcome });
+    return outcome;
+  }
+
+  async #outcome(toolCallId: string): Promise<string> {
+    const { signal } = this.#call;
     try {
-      const reply = await orAborted(
-        this.#hands.ask("session/request_permission", { toolCall: { toolCallId }, options: permissionOptions }),
-        this.#signal,
-      );
-      const { outcome } = reply as { readonly outcome?: { readonly outcome?: unknown; readonly optionId?: unknown } };
+      const asked = this.#ask("session/request_permission", { toolCall: { toolCallId }, options: permissionOptions });
+      const { outcome } = (await orAborted(asked, signal)) as {
+        readonly outcome?: { readonly outcome?: unknown; readonly optionId?: unknown };
+      };
       return outcome?.outcome === "selected" ? String(outcome.optionId) : "cancelled";
     } catch (error) {
-      if (this.#signal.aborted) throw error;
+      if (signal.aborted) throw error;
       return `error ${error instanceof JsonRpcError ? error.code : internalError}`;
     }
   }
@@ -131,31 +112,40 @@ export class ToolCalls {
   }
 
   async askForDiagnostics(): Promise<void> {
-    const asked = this.#hands.ask("_cognition.ai/request_diagnostics", {});
-    const answered = await orAborted(asked, this.#signal).then(
+    const { signal, services } = this.#call;
+    const isAnswered = await orAborted(this.#ask("_cognition.ai/request_diagnostics", {}), signal).then(
       () => true,
       () => false,
     );
-    this.#signal.throwIfAborted();
-    await this.#hands.diagnosticsAnswered(answered);
+    signal.throwIfAborted();
+    await services.desk.note("diagnostics", isAnswered);
+  }
+
+  #ask(method: string, params: object): Promise<unknown> {
+    const { session, services } = this.#call;
+    return services.rpc.begin(method, { sessionId: session.sessionId, ...params }).reply;
   }
 
   #newCall(title: string, kind: string, rawInput: object): string {
-    const toolCallId = `call_${this.#hands.newId().replaceAll("-", "").slice(0, 16)}`;
-    this.#count++;
-    this.#keepCall(toolCallId, { sessionUpdate: "tool_call", toolCallId, title, kind, status: "pending", rawInput });
+    const toolCallId = `call_${this.#call.services.newId().replaceAll("-", "").slice(0, 16)}`;
+    this.count++;
+    this.#update({ sessionUpdate: "tool_call", toolCallId, title, kind, status: "pending", rawInput });
     return toolCallId;
   }
 
-  #callUpdate(toolCallId: string, fields: object): void {
-    this.#keepCall(toolCallId, { sessionUpdate: "tool_call_update", toolCallId, ...fields });
+  #end(toolCallId: string, status: "completed" | "failed", text: string): void {
+    const content = [{ type: "content", content: { type: "text", text } }];
+    this.#update({ sessionUpdate: "tool_call_update", toolCallId, status, content });
   }
 
-  #keepCall(message: string, update: object): void {
-    this.#hands.keep({ message, role: "tool", kind: "json", body: JSON.stringify(update) });
-    this.#hands.update(update);
+  #update(update: { readonly toolCallId: string; readonly [field: string]: unknown }): void {
+    const { keep, services } = this.#call;
+    keep({ message: update.toolCallId, role: "tool", kind: "json", body: JSON.stringify(update) });
+    services.update(update);
   }
 }
+
+const notInMode = "Ask mode does not allow changes.";
 
 /** The five choices of a permission request. Source: docs/dev/wire/acp.md, "Permissions". */
 const permissionOptions = [
@@ -165,7 +155,3 @@ const permissionOptions = [
   { optionId: "switch_bypass", name: "Switch to bypass mode", kind: "allow_always" },
   { optionId: "reject_once", name: "Reject", kind: "reject_once" },
 ];
-
-function textContent(text: string) {
-  return { type: "content", content: { type: "text", text } };
-}

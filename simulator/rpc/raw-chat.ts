@@ -14,7 +14,7 @@ import {
 import { readDirectives } from "../faults/directives.ts";
 import { type ErrorName, errorTexts, rpcError } from "../faults/error-texts.ts";
 import { mergePlans } from "../faults/turn-plan.ts";
-import { answerPace } from "../trajectory/pace.ts";
+import { answerPace } from "../model/engine.ts";
 import { checkMetadata } from "./checks.ts";
 import type { RpcContext } from "./context.ts";
 

@@ -7,14 +7,9 @@ import {
   CortexStepStatus,
   type CortexTrajectoryStep,
 } from "../../src/proto/windsurf/exa/cortex_pb.ts";
-import { countTokens, type ModelPrompt } from "../model/model.ts";
+import { countedUsage, type ModelUsage } from "../model/engine.ts";
+import type { ModelPrompt } from "../model/model.ts";
 import { plannerStep, type StepContext } from "./steps.ts";
-
-/** A model's token counts; zeros mean unknown. */
-export interface PlannerUsage {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-}
 
 /** One call of the planner's model: the step that its text grows in, and the entry about it at the end. */
 export class PlannerCall {
@@ -53,14 +48,13 @@ export class PlannerCall {
     readonly requestedModelUid: string;
     readonly executionId: string;
     readonly stepIndex: number;
-    readonly usage: PlannerUsage;
+    readonly usage: ModelUsage;
     readonly creditCost: number;
     readonly nowMs: number;
   }): CortexStepGeneratorMetadata {
     const { prompt, usage } = entry;
-    const prompted = [prompt.text, prompt.instructions, ...prompt.history.map((message) => message.text)];
-    const input = usage.inputTokens || prompted.reduce((sum, text) => sum + countTokens(text), systemPromptTokens);
-    const output = usage.outputTokens || countTokens(this.response.thinking) + countTokens(this.response.response);
+    const counted = countedUsage(usage, prompt, [this.response.thinking, this.response.response]);
+    const input = counted.inputTokens + (usage.inputTokens === 0 ? systemPromptTokens : 0);
     return create(CortexStepGeneratorMetadataSchema, {
       stepIndices: [entry.stepIndex],
       executionId: entry.executionId,
@@ -71,7 +65,7 @@ export class PlannerCall {
           modelUid: prompt.modelUid,
           usage: {
             inputTokens: BigInt(input),
-            outputTokens: BigInt(output),
+            outputTokens: BigInt(counted.outputTokens),
             messageId: this.response.messageId,
             modelUid: prompt.modelUid,
             requestedModelUid: entry.requestedModelUid,

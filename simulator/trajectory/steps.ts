@@ -13,7 +13,8 @@ import {
   CortexTrajectoryStepSchema,
   MemoryActionType,
 } from "../../src/proto/windsurf/exa/cortex_pb.ts";
-import { type ErrorName, errorTexts } from "../faults/error-texts.ts";
+import { errorTexts } from "../faults/error-texts.ts";
+import type { TurnReason } from "../model/engine.ts";
 
 type StepInit = Omit<Exclude<MessageInitShape<typeof CortexTrajectoryStepSchema>, CortexTrajectoryStep>, "metadata">;
 
@@ -139,24 +140,15 @@ export function checkpointStep(context: StepContext, index: number, end: number,
   });
 }
 
-export function errorDetails(name: ErrorName, errorId: string) {
-  const { text, short, code } = errorTexts(name);
+export function errorDetails(reason: TurnReason, errorId: string) {
+  const isKnown = typeof reason === "string";
+  const { text, short, code } = isKnown ? errorTexts(reason) : { ...reason, short: reason.text.slice(0, 60), code: 0 };
   return create(CortexErrorDetailsSchema, {
     userErrorMessage: text,
     shortError: short,
-    fullError: `${short}: ${text}`,
+    fullError: isKnown ? `${short}: ${text}` : text,
     errorId,
     errorCode: code,
-  });
-}
-
-/** An error with a text that no table holds, such as a model's own. */
-export function customErrorDetails(text: string, errorId: string) {
-  return create(CortexErrorDetailsSchema, {
-    userErrorMessage: text,
-    shortError: text.slice(0, 60),
-    fullError: text,
-    errorId,
   });
 }
 

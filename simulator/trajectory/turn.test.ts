@@ -4,8 +4,8 @@ import {
   CortexStepStatus,
   ExecutorTerminationReason,
 } from "../../src/proto/windsurf/exa/cortex_pb.ts";
+import { Gate } from "../model/gate.ts";
 import { begin, wholeTurn } from "./begun-turn.fake.ts";
-import { Gate } from "./gate.ts";
 
 describe("a turn", () => {
   it("follows the time line of the real server: idle, input, planner, text, checkpoint, idle", async () => {

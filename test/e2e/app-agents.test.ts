@@ -1,4 +1,8 @@
-import { expect, it } from "vitest";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { expect, it, onTestFinished } from "vitest";
+import type { Simulator } from "../../simulator/index.ts";
 import { processExists } from "../../src/base/node/process-exists.ts";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
@@ -6,8 +10,9 @@ import { gateway, openai, patience, simulator } from "../support/world.ts";
 
 it("the app's own agents are neither taken for an IDE, nor asked, nor ended", async () => {
   const home = temporaryHome();
-  const ide = await simulator({ home, profile: "devin-3", appAgents: true });
-  const own = ide.agentReport().processes;
+  const ide = await simulator({ home, profile: "devin-3" });
+  for (const args of [["acp"], ["acp", "--agent-type", "summarizer"]]) ofApp(ide, args);
+  const { processes: own } = await ide.untilAgent(({ processes }) => processes.length === 2, patience());
   const typesOf = own.map((one) => one.arguments.join(" ")).toSorted();
   expect(typesOf).toEqual(["acp", "acp --agent-type summarizer"]);
 
@@ -40,3 +45,21 @@ it("the app's own agents are neither taken for an IDE, nor asked, nor ended", as
   await ide.untilAgent(({ processes }) => processes.filter(({ running }) => running).length === 2, patience());
   for (const { pid } of own) expect(processExists(pid)).toBe(true);
 });
+
+/** A process that a running app keeps for itself: its environment says that the host authenticates. */
+function ofApp({ home, agentPath = "" }: Simulator, args: readonly string[]): void {
+  const env = { HOME: home, MILLRACE_STAND_IN: "1", ACP_BACKEND: "windsurf" };
+  const words = [...readFileSync(agentPath, "utf8").matchAll(/'([^']*)'/g)].map(([, word = ""]) => word);
+  const [program = "", ...first] = words; // without its launcher, so that the process table shows the app's name for it
+  const child = spawn(program, [...first, ...args], {
+    argv0: agentPath,
+    cwd: home,
+    env,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  onTestFinished(async () => {
+    const exited = once(child, "exit");
+    child.kill("SIGKILL");
+    await exited;
+  });
+}

@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import process from "node:process";
 import { JsonRpc } from "../json-rpc.ts";
-import type { AgentFact, AgentSettings, CallTerms, DeskQuestions } from "./desk-protocol.ts";
+import type { AgentReport, AgentSettings, CallTerms, NoteList } from "./desk-protocol.ts";
 
 /**
  * A `devin` process's connection to the simulator, which counts its calls. If no simulator runs any more, the process uses the
@@ -22,20 +22,15 @@ export class DeskLink {
 
   /** Resolves once the simulator knows this process, or once it is clear that there is no simulator. */
   async open(args: readonly string[]): Promise<void> {
-    const socket = connect(this.#settings.port, "127.0.0.1");
+    const { port, token } = this.#settings;
+    const socket = connect(port, "127.0.0.1").setNoDelay(true).unref();
     const connected = await new Promise<boolean>((resolve) => {
       socket.once("connect", () => resolve(true));
-      socket.once("error", () => resolve(false));
+      socket.on("error", () => resolve(false)); // `close` follows
     });
     if (!connected) return;
     this.#socket = socket;
-    socket.setNoDelay(true);
-    socket.unref();
-    socket.on("error", () => {}); // `close` follows
-    const released = async () => {
-      this.#onRelease();
-      return { result: null };
-    };
+    const released = async () => ({ result: this.#onRelease() });
     const gone = () => {
       this.#socket = undefined;
       this.#rpc.end(new Error("the simulator is gone"));
@@ -43,10 +38,10 @@ export class DeskLink {
     socket.on("close", gone);
     this.#rpc.serve(socket, released, gone);
     await this.#ask("hello", {
-      token: this.#settings.token,
+      token,
       pid: process.pid,
       arguments: args,
-      environment: process.env as Record<string, string>, // every variable that is there has a value
+      environment: process.env,
       cwd: process.cwd(),
     });
   }
@@ -57,19 +52,23 @@ export class DeskLink {
     return ((await this.#ask("call", { method })) as CallTerms | undefined) ?? { options, turn };
   }
 
-  /** Resolves once it is counted. */
-  async note(fact: AgentFact): Promise<void> {
-    await this.#ask("note", fact);
+  /** Adds an entry to a list of the report, and takes its cost from the plan. Resolves once it is counted. */
+  async note<List extends NoteList>(list: List, entry: AgentReport[List][number], credits = 0): Promise<void> {
+    await this.#ask("note", { list, entry, credits });
+  }
+
+  async browserOpened(): Promise<void> {
+    await this.#ask("browserOpened", {});
   }
 
   /** The answer; undefined without a simulator. */
-  async #ask<Method extends keyof DeskQuestions>(method: Method, params: DeskQuestions[Method]): Promise<unknown> {
+  async #ask(method: string, params: object): Promise<unknown> {
     const socket = this.#socket;
     if (socket === undefined) return undefined;
     this.#asked++;
     socket.ref();
     try {
-      return await this.#rpc.request(method, params);
+      return await this.#rpc.begin(method, params).reply;
     } catch {
       return undefined; // it ended meanwhile
     } finally {

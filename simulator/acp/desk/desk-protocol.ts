@@ -2,13 +2,9 @@ import type { QuotaError } from "../../account/plan.ts";
 import type { TurnPlan } from "../../faults/turn-plan.ts";
 import type { AgentFault, AgentOptions } from "../agent-options.ts";
 
-/*
- * The protocol between a `devin` process and the running simulator: JSON-RPC over a loopback connection. The process asks, and the
- * simulator answers. Without a question the simulator sends only `release`.
- */
-
 /** The settings that a `devin` process finds in the file named by its launcher. They are enough to run when the simulator is gone. */
 export interface AgentSettings {
+  /** Where the simulator listens, and the token that it asks for. */
   readonly port: number;
   readonly token: string;
   /** The home it falls back to where its environment names none. */
@@ -19,9 +15,9 @@ export interface AgentSettings {
   readonly compileCache?: string;
   readonly options: AgentOptions;
   readonly turn: TurnPlan;
-  readonly modelUrl?: string;
-  readonly modelName?: string;
-  readonly modelKey?: string;
+  readonly modelUrl?: string | undefined;
+  readonly modelName?: string | undefined;
+  readonly modelKey?: string | undefined;
 }
 
 /** A prompt that the agent stored, so that it counts as accepted. */
@@ -81,38 +77,13 @@ export interface AgentReport {
 }
 
 /** The lists of the report that `devin` processes write into. */
-type FactList = Exclude<keyof AgentReport, "version" | "processes" | "calls" | "browserOpened">;
-
-/** Something that happened in a `devin` process, as an entry of the report. */
-export type AgentFact =
-  | { readonly list: "browserOpened" }
-  | {
-      readonly [List in FactList]: {
-        readonly list: List;
-        readonly entry: AgentReport[List][number];
-        /** What it takes from the plan. */
-        readonly credits?: number;
-      };
-    }[FactList];
-
-/** The questions of a process by their methods. The first is `hello`; `call` is answered with `CallTerms`. */
-export interface DeskQuestions {
-  readonly hello: {
-    readonly token: string;
-    readonly pid: number;
-    readonly arguments: readonly string[];
-    readonly environment: Readonly<Record<string, string>>;
-    readonly cwd: string;
-  };
-  readonly call: { readonly method: string };
-  readonly note: AgentFact;
-}
+export type NoteList = Exclude<keyof AgentReport, "version" | "processes" | "calls" | "browserOpened">;
 
 /** The terms that apply to a call when it arrives. */
 export interface CallTerms {
-  readonly fault?: AgentFault;
+  readonly fault?: AgentFault | undefined;
   readonly options: AgentOptions;
   readonly turn: TurnPlan;
   /** The plan is used up: prompts that cost are refused. */
-  readonly exhausted?: QuotaError;
+  readonly exhausted?: QuotaError | undefined;
 }

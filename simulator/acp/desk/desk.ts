@@ -1,20 +1,29 @@
 import { randomUUID } from "node:crypto";
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import process from "node:process";
 import { Notifier } from "../../../src/base/notifier.ts";
 import type { Secret } from "../../../src/base/secret.ts";
 import type { QuotaError } from "../../account/plan.ts";
 import { CallFaults } from "../../faults/call-faults.ts";
 import type { TurnPlan } from "../../faults/turn-plan.ts";
+import { installPrograms } from "../../install.ts";
+import type { Layout } from "../../layout.ts";
+import type { SimulatorConfig } from "../../options.ts";
 import type { Growing } from "../../report.ts";
 import { listenOnLoopback } from "../../wire/loopback.ts";
 import type { AgentFault, AgentOptions } from "../agent-options.ts";
 import { JsonRpc } from "../json-rpc.ts";
-import type { AgentFact, AgentProcessReport, AgentReport, CallTerms, DeskQuestions } from "./desk-protocol.ts";
+import type { AgentProcessReport, AgentReport, AgentSettings, CallTerms, NoteList } from "./desk-protocol.ts";
 
-export interface AgentDeskOptions {
+interface DeskParts {
+  readonly config: SimulatorConfig;
+  readonly home: string;
+  readonly layout: Layout;
   readonly apiKey: Secret;
-  readonly options: AgentOptions;
-  readonly turn: TurnPlan;
+  /** No app is installed, so that the CLI is, unless the options say otherwise. */
+  readonly cliOnly: boolean;
+  readonly compileCache: { readonly compileCache?: string };
   readonly exhausted: () => Promise<QuotaError | undefined>;
   /** A prompt was accepted; it costs this many credits. */
   readonly spend: (credits: number) => Promise<void>;
@@ -22,12 +31,13 @@ export interface AgentDeskOptions {
 
 /** Steers and counts every `devin` process that is started below the stand-in's home, over a loopback connection. */
 export class AgentDesk {
-  readonly token: string = randomUUID();
-  options: AgentOptions;
-  turn: TurnPlan;
-  readonly #parts: AgentDeskOptions;
+  readonly #parts: DeskParts;
+  readonly #token: string = randomUUID();
+  #options: AgentOptions;
+  #turn: TurnPlan;
+  #port = 0;
   readonly #faults = new CallFaults<AgentFault>(({ method }) => method);
-  readonly #server: Server;
+  readonly #server = createServer((socket) => this.#serve(socket));
   /** Connections of the processes that run. */
   readonly #processes = new Map<Socket, JsonRpc>();
   #version = 0;
@@ -47,23 +57,35 @@ export class AgentDesk {
     browserOpened: 0,
   };
 
-  constructor(parts: AgentDeskOptions) {
+  constructor(parts: DeskParts) {
     this.#parts = parts;
-    this.options = parts.options;
-    this.turn = parts.turn;
-    this.#faults.replace(parts.options.faults);
-    this.#server = createServer((socket) => this.#serve(socket));
+    this.#options = parts.config.agent;
+    this.#turn = parts.config.turn;
+    this.#faults.replace(this.#options.faults);
   }
 
-  /** Opens a free port of loopback. */
-  listen(): Promise<number> {
-    return listenOnLoopback(this.#server);
+  /** Where the CLI's program lies; undefined where it is not installed. */
+  get cliPath(): string | undefined {
+    const { config, cliOnly, layout } = this.#parts;
+    return (config.agent.cli ?? cliOnly) ? layout.cli : undefined;
   }
 
-  /** Replaces how agents behave; holds from the next call on, and faults are counted anew. */
-  setOptions(options: AgentOptions): void {
-    this.options = options;
+  /** Opens a free port of loopback, and installs the programs. */
+  async open(): Promise<void> {
+    this.#port = await listenOnLoopback(this.#server);
+    await this.#install();
+  }
+
+  /** Replaces how agents behave; holds from the next call on, and faults are counted anew. How they are installed does not change. */
+  async setOptions(options: AgentOptions): Promise<void> {
+    this.#options = options;
     this.#faults.replace(options.faults);
+    await this.#install();
+  }
+
+  async setTurn(turn: TurnPlan): Promise<void> {
+    this.#turn = turn;
+    await this.#install();
   }
 
   report(): AgentReport {
@@ -89,6 +111,33 @@ export class AgentDesk {
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
+  async #install(): Promise<void> {
+    const { config, home, layout, apiKey, compileCache } = this.#parts;
+    const { modelUrl, modelName, modelKey } = config;
+    const settings: AgentSettings = {
+      port: this.#port,
+      token: this.#token,
+      home,
+      cliData: layout.cliData,
+      apiKey: apiKey.reveal(),
+      options: this.#options,
+      turn: this.#turn,
+      ...compileCache,
+      modelUrl,
+      modelName,
+      modelKey,
+    };
+    const cli = this.cliPath;
+    await installPrograms(settings, {
+      settingsFile: join(home, ".millrace-simulator", "agent.json"),
+      node: process.execPath,
+      agent: layout.agent,
+      cli,
+      marked: !config.unmarked,
+      signedIn: config.agent.credentials ?? (cli !== undefined && !config.signedOut),
+    });
+  }
+
   #serve(socket: Socket): void {
     let process: AgentProcessReport | undefined;
     const rpc = new JsonRpc((line) => socket.write(line));
@@ -100,26 +149,24 @@ export class AgentDesk {
       process.running = false;
       this.#changed();
     });
+    // The questions are those of `DeskLink`. The first must name the token.
     const answer = async (method: string, params: unknown) => {
       if (method === "hello") {
-        process = this.#greeted(params as DeskQuestions["hello"]); // checked by its token
-        if (process !== undefined) this.#processes.set(socket, rpc);
+        const { token, environment, ...known } = params as AgentProcessReport & { readonly token: string };
+        if (token === this.#token) {
+          process = { ...known, environment: this.#veiled(environment), running: true };
+          this.#report.processes.push(process);
+          this.#processes.set(socket, rpc);
+        }
       }
       if (process === undefined) socket.destroy();
-      else if (method === "call") return { result: await this.#terms((params as DeskQuestions["call"]).method) };
-      else if (method === "note") await this.#take(params as DeskQuestions["note"]);
+      else if (method === "call") return { result: await this.#terms((params as { readonly method: string }).method) };
+      else if (method === "note") await this.#take(params as { list: NoteList; entry: unknown; credits: number });
+      else if (method === "browserOpened") this.#report.browserOpened++;
+      this.#changed();
       return { result: null };
     };
     rpc.serve(socket, answer, () => {});
-  }
-
-  /** Writes a process down; undefined for a wrong token. */
-  #greeted({ token, environment, ...known }: DeskQuestions["hello"]): AgentProcessReport | undefined {
-    if (token !== this.token) return undefined;
-    const process = { ...known, environment: this.#veiled(environment), running: true };
-    this.#report.processes.push(process);
-    this.#changed();
-    return process;
   }
 
   async #terms(method: string): Promise<CallTerms> {
@@ -127,25 +174,17 @@ export class AgentDesk {
     const [fault] = this.#faults.hit(method);
     const exhausted = method === "session/prompt" ? await this.#parts.exhausted() : undefined;
     this.#changed();
-    return {
-      options: this.options,
-      turn: this.turn,
-      ...(exhausted === undefined ? {} : { exhausted }),
-      ...(fault === undefined ? {} : { fault }),
-    };
+    return { options: this.#options, turn: this.#turn, exhausted, fault };
   }
 
-  async #take(fact: AgentFact): Promise<void> {
-    const report = this.#report;
-    if (fact.list === "browserOpened") report.browserOpened++;
-    else if (fact.list !== "deletes")
-      report[fact.list].push(fact.entry as never); // a fact's entry is one of its list
-    else if (!report.deletes.includes(fact.entry)) {
-      // A session without a prompt is not stored; one that a killed process deleted is counted when it is asked for again.
-      if (report.prompts.some(({ sessionId }) => sessionId === fact.entry)) report.deletes.push(fact.entry);
-    }
-    if ("credits" in fact && fact.credits > 0) await this.#parts.spend(fact.credits);
-    this.#changed();
+  async #take({ list, entry, credits }: { list: NoteList; entry: unknown; credits: number }): Promise<void> {
+    const { deletes, prompts } = this.#report;
+    // A session without a prompt is not stored; one that a killed process deleted is counted when it is asked for again.
+    const isCounted =
+      list !== "deletes" ||
+      (!deletes.includes(entry as string) && prompts.some(({ sessionId }) => sessionId === entry));
+    if (isCounted) this.#report[list].push(entry as never); // a note's entry is one of its list
+    if (credits > 0) await this.#parts.spend(credits);
   }
 
   #veiled(environment: Readonly<Record<string, string>>): Record<string, string> {
