@@ -41,6 +41,8 @@ export async function startRpcServer(
     readonly missing?: "stub" | "404";
     /** Answers hold bytes that are no message of any schema. */
     readonly garbled?: boolean;
+    /** Answers are compressed, also for a client that takes none. */
+    readonly gzip?: boolean;
   } = {},
 ): Promise<RpcServer> {
   const tls = options.tls ?? false;
@@ -63,6 +65,10 @@ export async function startRpcServer(
     if (options.only !== undefined && request.headers["content-type"] !== options.only) {
       response.writeHead(415, { "accept-post": options.only }).end();
       return;
+    }
+    if (options.gzip === true) {
+      request.headers["accept-encoding"] = "gzip";
+      request.headers["grpc-accept-encoding"] = "gzip";
     }
     if (options.garbled === true) garble(request, response);
     else handler(request, response);

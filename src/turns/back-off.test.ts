@@ -47,6 +47,17 @@ test("of two turns of one body the failure of one counts, though the other finis
   expect(() => backOff.check("body", "request")).toThrow("Wait.");
 });
 
+test("a turn that its reader cancelled counts as no prompt", () => {
+  const backOff = new BackOff(() => 0);
+  const failed = { type: "failed", error: new MillraceError("internal", "It broke.").toRecord() } as const;
+  backOff.watch("body").push(failed);
+  backOff.watch("body").push({ type: "cancelled", by: "client" });
+  const earlier = backOff.check("body", "request");
+  expect(earlier).toBeDefined();
+  backOff.watch("body", earlier).push(failed);
+  expect(() => backOff.check("body", "request")).toThrow("It broke.");
+});
+
 describe("a body that failed, sent again without a key", () => {
   test("becomes one more prompt; then the failure is repeated, until the wait is over", async () => {
     const fake = fakeTurns();

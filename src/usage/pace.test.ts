@@ -67,6 +67,13 @@ describe("the pace of a window", () => {
     expect(paceOf(readings.toReversed(), now)).toEqual(paceOf(readings, now));
   });
 
+  it("needs an hour between the readings, and no more", () => {
+    const at = (readAtMs: number, usedFraction: number) => snapshotOf({ readAtMs, usedFraction, resetsAtMs: end });
+    const after = (ms: number) => paceOf([at(start, 0.1), at(start + ms, 0.11)], start + ms)[0];
+    expect(after(hour - 1)).toMatchObject({ verdict: "too_early", why: "no_history" });
+    expect(after(hour)?.why).toBeUndefined();
+  });
+
   it("starts again from the last fall when a limit was filled up inside its cycle", () => {
     const at = (readAtMs: number, usedFraction: number) => snapshotOf({ readAtMs, usedFraction, resetsAtMs: end });
     const readings = [

@@ -28,4 +28,14 @@ describe("a body", () => {
   ])("with %s is refused", async (_, bytes) => {
     await expect(read(bytes.map((byte) => Uint8Array.of(byte)))).rejects.toMatchObject({ code: "invalid_request" });
   });
+
+  it("gives its memory back when it is answered, also where that fails", async () => {
+    const bodies = new Bodies(1_000_000);
+    const zeros = Buffer.from(`[${"0,".repeat(200_000)}0]`); // some 13 MB of values
+    for (let n = 0; n < 12; n++) {
+      const failing = () => Promise.reject(new Error("the turn failed"));
+      await expect(bodies.read(arriving([zeros]), failing)).rejects.toThrow("the turn failed");
+    }
+    expect(await bodies.read(arriving([zeros]), (json) => (json as unknown[]).length)).toBe(200_001);
+  });
 });

@@ -1,13 +1,13 @@
 import { mkdtempSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request as requestHttp } from "node:http";
-import { createServer } from "node:net";
+import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { hasFileModes, modeOf } from "../../../test/support/file-mode.ts";
 import { systemClock } from "../../base/clock.ts";
 import { fakeGateway, fakeKey } from "../gateway.fake.ts";
-import type { Listener, ListenOptions } from "./listen.ts";
+import { type Listener, type ListenOptions, listenOnSocket } from "./listen.ts";
 
 const opened: Listener[] = [];
 afterEach(async () => {
@@ -52,6 +52,19 @@ describe.runIf(hasFileModes)("a Unix domain socket", () => {
     });
     await listening.close();
     expect(statSync(socket, { throwIfNoEntry: false })).toBeUndefined();
+  });
+
+  it("is its user's alone before the first connection", async () => {
+    const masks: number[] = [];
+    const server = createServer();
+    const listen = server.listen.bind(server) as (...args: unknown[]) => Server;
+    server.listen = (...args: unknown[]) => {
+      masks.push(process.umask()); // the system makes the socket in this call
+      return listen(...args);
+    };
+    await listenOnSocket(server, join(folder(), "millrace.sock"));
+    expect(masks).toEqual([0o177]);
+    server.close();
   });
 
   it("is not taken from a gateway that listens there, and nothing else is replaced", async () => {

@@ -33,7 +33,7 @@ describe("the name of a client", () => {
     const origin = "https://app.example";
     const asked = { origin, "access-control-request-headers": "authorization, x-millrace-client" };
     expect(preflight(new Headers(asked)).headers["access-control-allow-headers"]).toContain("x-millrace-client");
-    expect(corsHeaders(origin)).toMatchObject({ "access-control-allow-origin": origin });
+    expect(corsHeaders(origin)).toMatchObject({ "access-control-allow-origin": origin, vary: "origin" });
   });
 });
 

@@ -83,6 +83,14 @@ describe("the journal of conversations", () => {
     for (const left of await Promise.all(asked)) expect(left.map(({ cascadeId }) => cascadeId)).toEqual([id(2)]);
   });
 
+  it("is read anew where it became shorter", async () => {
+    const journal = openCascadeJournal(file());
+    for (const n of [1, 2, 3]) await journal.note({ cascadeId: id(n), atMs: n, owner: "one" });
+    expect(await journal.left()).toHaveLength(3);
+    await writeFile(file(), `${JSON.stringify({ cascadeId: id(4), atMs: 4, owner: "one" })}\n`); // the same file, cut
+    expect((await journal.left()).map(({ cascadeId }) => cascadeId)).toEqual([id(4)]);
+  });
+
   it("survives half a line and foreign lines", async () => {
     const journal = openCascadeJournal(file());
     await journal.note({ cascadeId: id(1), atMs: 10 });

@@ -59,6 +59,24 @@ describe("a self-signed certificate", () => {
   );
 });
 
+describe("a compressed answer", () => {
+  it.each(["grpc", "connect"] as const)("over %s may become as large as the bound, and no larger", async (protocol) => {
+    const getCascadeTranscriptForTrajectoryId = () => ({ transcript: "a".repeat(300_000) });
+    await using server = await startRpcServer({ getCascadeTranscriptForTrajectoryId }, { gzip: true });
+    const ask = async (readMaxBytes: number) => {
+      const open = openTransport(server.endpoint(protocol), { readMaxBytes });
+      try {
+        return await createClient(LanguageServerService, open.transport).getCascadeTranscriptForTrajectoryId({});
+      } finally {
+        open.close();
+      }
+    };
+    expect((await ask(400_000)).transcript).toHaveLength(300_000);
+    const error: unknown = await ask(100_000).catch((refused: unknown) => refused);
+    expect(upstreamReason(translateError(error, { nowMs: 0, secrets: [] }))).toBe("answer_too_large");
+  });
+});
+
 describe("isLoopback", () => {
   it.each(["127.0.0.1", "127.9.8.7", "::1", "[::1]", "localhost"])("%s is", (host) =>
     expect(isLoopback(host)).toBe(true),

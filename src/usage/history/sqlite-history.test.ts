@@ -36,6 +36,14 @@ describe("the usage history", () => {
     expect(history.turns({ sinceMs: 0, untilMs: now + 1, limit: 5 })).toMatchObject([{ turnId: "turn_1" }]);
   });
 
+  it.each(["model", "day"] as const)("counts the last quarter of an hour of a day, by %s", (by) => {
+    const midnight = now - (now % day);
+    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: midnight - 1 }));
+    history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: midnight }));
+    const asked = { sinceMs: midnight - day, untilMs: midnight, by, timeZone: "UTC" } as const;
+    expect(history.spend(asked)).toMatchObject([{ turns: 1 }]);
+  });
+
   it("makes its file for the user alone", () => {
     expect(modeOf(file, 0o600)).toBe(0o600);
   });

@@ -117,11 +117,12 @@ describe("a process of an agent", () => {
   test("one a model of the summarizer, four at most: the one unused for longest makes room", async () => {
     harness = await ScriptedHarness.open({ text: "Hi." });
     const agent = harness.agent();
-    for (const model of ["a", "b", "c", "d", "e"])
+    for (const model of ["a", "b", "c", "d", "e", "a", "c"])
       await ask(agent, { modelUid: `devin/${model}` as ModelUid, form: "tools" });
     expect((await agent.stats()).processes).toHaveLength(4);
     const args = (await started()).map((line) => line.args.join(" "));
-    expect(args).toEqual(["a", "b", "c", "d", "e"].map((model) => `--agent-type summarizer --model ${model}`));
+    // "e" ended "a", which ended "b"; "c" is still there
+    expect(args).toEqual(["a", "b", "c", "d", "e", "a"].map((model) => `--agent-type summarizer --model ${model}`));
   });
 
   test.each(ways)(

@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import type { Clock } from "../../base/clock.ts";
+import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
+import { emptyAnswer } from "../answer-diff.ts";
+import { defaultPace } from "./poll-schedule.ts";
+import { wasAccepted } from "./send-prompt.ts";
+import { startProgress } from "./turn-progress.ts";
+
+/** Looks at a server that shows the prompt from its nth look on, and takes so long for each look. */
+async function look({ showsAt, lookMs }: { readonly showsAt: number; readonly lookMs: number }) {
+  let nowMs = 0;
+  let looks = 0;
+  const sleep = async (ms: number) => void (nowMs += ms);
+  const clock = { now: () => nowMs, monotonic: () => nowMs, sleep } as unknown as Clock;
+  const follower = {
+    start: () => ({ progress: startProgress(emptyAnswer) }),
+    read: async () => {
+      nowMs += lookMs;
+      looks++;
+    },
+    follow: (state: { readonly progress: ReturnType<typeof startProgress> }) => {
+      const view = { ...state.progress.view, prompted: looks >= showsAt };
+      return { state: { progress: { ...state.progress, view } }, events: [] };
+    },
+  };
+  const server = { getStatus: async () => ({ status: CascadeRunStatus.IDLE, executors: [] }) };
+  const opened = { follower, start: { fresh: false }, cascadeId: "c", current: { server } };
+  const options = { clock, pace: defaultPace, acceptGraceMs: 1_000, onAlive: () => {} };
+  const answer = await wasAccepted(
+    opened as unknown as Parameters<typeof wasAccepted>[0],
+    options,
+    new AbortController().signal,
+  );
+  return { answer, looks, nowMs };
+}
+
+test("a prompt that shows late was accepted, also where each look takes longer than the wait", async () => {
+  expect(await look({ showsAt: 4, lookMs: 1_500 })).toMatchObject({ answer: "accepted", looks: 4 });
+  expect(await look({ showsAt: 10, lookMs: 1 })).toMatchObject({ answer: "accepted", looks: 10 });
+});
+
+test("a prompt is absent after four looks and a second, and not before both", async () => {
+  expect(await look({ showsAt: Infinity, lookMs: 1_500 })).toMatchObject({ answer: "absent", looks: 4 });
+  const fast = await look({ showsAt: Infinity, lookMs: 1 });
+  expect(fast.answer).toBe("absent");
+  expect(fast.nowMs).toBeGreaterThanOrEqual(1_000);
+});
