@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 
 /** What belongs to a gateway, and to nothing that is run often. */
-const heavy = ["serve.js", "redis-rows.js", "shared-schema.js", "node:sqlite", "redis"];
+const heavy = ["serve.js", "redis-rows.js", "read-bundle.js", "node:sqlite", "redis"];
 
 test("the check sees what is loaded later as well", () => {
   expect([...loads(programs, "bin.js")]).toEqual(expect.arrayContaining(heavy));
@@ -68,7 +68,6 @@ test("what is started by its file name is there", () => {
     "simulated-server.js",
     "simulated-agent.js",
     "agent-host.js",
-    "schema-worker.js",
     "report-worker.js",
     "pdf-worker.js",
   ];

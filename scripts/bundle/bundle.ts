@@ -12,7 +12,6 @@ const programs = {
   "simulated-agent": "simulator/acp/main.ts",
   "agent-host": "src/backends/acp/host/main.ts",
   "tool-relay": "src/backends/acp/relay/relay-program.ts",
-  "schema-worker": "src/schema/schema-worker.ts",
   "report-worker": "src/usage/report-worker.ts",
   "pdf-worker": "src/gateway/pdf/pdf-worker.ts",
   gateway: "src/index.ts",

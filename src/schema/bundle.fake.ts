@@ -1,7 +1,5 @@
 import type { DescEnum, DescField, DescFile, DescMessage, DescService } from "@bufbuild/protobuf";
-import { ScalarType, toBinary } from "@bufbuild/protobuf";
-import { base64Encode } from "@bufbuild/protobuf/wire";
-import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { ScalarType } from "@bufbuild/protobuf";
 
 /** How classes get their type name and fields after a compiler and a minifier have been at them. */
 export const bundleStyles = [
@@ -14,7 +12,6 @@ export const bundleStyles = [
   "make",
   "modules",
   "modules-named",
-  "descriptors",
 ] as const;
 export type BundleStyle = (typeof bundleStyles)[number];
 
@@ -25,7 +22,6 @@ export interface BundleSpelling {
   readonly scalarNames: boolean;
   readonly lazyTypes: boolean;
   readonly functions: boolean;
-  readonly kindNumbers: boolean;
 }
 
 export const usualSpelling: BundleSpelling = {
@@ -34,7 +30,6 @@ export const usualSpelling: BundleSpelling = {
   scalarNames: false,
   lazyTypes: false,
   functions: false,
-  kindNumbers: false,
 };
 
 type Type = DescMessage | DescEnum;
@@ -51,7 +46,6 @@ interface Manner {
  * it follows the published form and not the reader. Source: docs/dev/wire/extension-bundle.md, "Generated code", "Field objects".
  */
 export function writeBundle(files: readonly DescFile[], style: BundleStyle, spelling = usualSpelling): string {
-  if (style === "descriptors") return [decoys, ...files.map(embedded)].join("\n");
   if (style === "modules" || style === "modules-named") return modules(files, style, spelling);
   const names = new Map<Type | DescService, string>();
   const types = files.flatMap((file) => [...allTypes(file), ...file.services]);
@@ -127,7 +121,6 @@ function message(type: DescMessage, name: string, { refer, style, spelling }: Ma
     case "static":
     case "modules":
     case "modules-named":
-    case "descriptors":
       return `var ${name}=class ${inner} extends r.Message{${constructed}static runtime=r.proto3;static typeName=${typeName};static fields=${fields};static equals(t,n){return r.proto3.util.equals(${inner},t,n)}};`;
   }
 }
@@ -191,16 +184,10 @@ function service(type: DescService, name: string, refer: (type: Type) => string,
   const words = ["Unary", "ServerStreaming", "ClientStreaming", "BiDiStreaming"];
   const methods = type.methods.map((method) => {
     const index = kinds.indexOf(method.methodKind);
-    const kind = spelling.kindNumbers ? String(index) : `m.MethodKind.${words[index]}`;
+    const kind = `m.MethodKind.${words[index]}`;
     return `${method.localName}:{name:${text(method.name, spelling)},I:${refer(method.input)},O:${refer(method.output)},kind:${kind}}`;
   });
   return `var ${name}={typeName:${text(type.typeName, spelling)},methods:{${methods.join(",")}}};`;
-}
-
-/** As protobuf-es 2 embeds a file: without its imports and the JSON names that can be derived. */
-function embedded(file: DescFile): string {
-  const bytes = toBinary(FileDescriptorProtoSchema, { ...file.proto, dependency: [] });
-  return `var f${short(file.proto.name.length)}=(0,d.fileDesc)("${base64Encode(bytes, "std_raw")}",[]);`;
 }
 
 function allTypes(holder: DescFile | DescMessage): Type[] {

@@ -1,7 +1,6 @@
 import { clone, type DescEnum, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { type ReflectList, type ReflectMap, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import type { Interceptor } from "@connectrpc/connect";
-import { isStandard } from "./well-known.ts";
 
 /** The numbers of an enum's values, here and in a build. */
 export interface EnumNumbers {
@@ -15,22 +14,22 @@ export interface EnumNumbers {
 const strangers = 1_000_000_000;
 
 /** Matches two versions of an enum by the names of their values. */
-export function enumNumbers(ours: DescEnum, theirs: DescEnum): EnumNumbers {
-  const theirNumbers = new Map(theirs.values.map((value) => [value.name, value.number]));
+export function enumNumbers(ours: DescEnum, theirs: ReadonlyMap<string, number>): EnumNumbers {
+  const theirValues = new Set(theirs.values());
   const ourNumbers = new Map(ours.values.map((value) => [value.name, value.number]));
   const out = new Map<number, number>();
   const moved: { name: string; ours: number; theirs: number }[] = [];
   for (const { name, number } of ours.values) {
-    const other = theirNumbers.get(name);
+    const other = theirs.get(name);
     if (other === undefined) {
-      if (theirs.value[number] !== undefined) out.set(number, strangers + number); // there it is another value
+      if (theirValues.has(number)) out.set(number, strangers + number); // there it is another value
     } else {
       out.set(number, other);
       if (other !== number) moved.push({ name, ours: number, theirs: other });
     }
   }
   const back = new Map<number, number>();
-  for (const { name, number } of theirs.values) {
+  for (const [name, number] of theirs) {
     const own = ourNumbers.get(name);
     if (own !== undefined) back.set(number, own);
     else if (ours.value[number] !== undefined) back.set(number, strangers + number); // here it is another value
@@ -79,7 +78,7 @@ function translated(desc: DescMessage, message: Message, translate: Translate): 
 }
 
 function translateInPlace(desc: DescMessage, message: Message, translate: Translate): void {
-  if (isStandard(desc.typeName)) return;
+  if (desc.typeName.startsWith("google.protobuf.")) return;
   const reflected = reflect(desc, message, false);
   for (const field of desc.fields) {
     if (!reflected.isSet(field)) continue;

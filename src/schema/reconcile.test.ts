@@ -1,4 +1,13 @@
-import { create, type DescFile, fromBinary, fromJson, type Message, toBinary, toJson } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescFile,
+  type FileRegistry,
+  fromBinary,
+  fromJson,
+  type Message,
+  toBinary,
+  toJson,
+} from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -10,25 +19,33 @@ import {
   LanguageServerService,
   SendUserCascadeMessageRequestSchema,
 } from "../proto/windsurf/exa/language_server_pb.ts";
+import { usualSpelling, writeBundle } from "./bundle.fake.ts";
+import { readBundle } from "./read-bundle.ts";
 import { reconcileSchema } from "./reconcile.ts";
 import { type Shift, shifted } from "./shifted.fake.ts";
 
 const files: readonly DescFile[] = [LanguageServerService.file];
+
+/** What a gateway reads from the bundle of this build. */
+async function reconciled(build: FileRegistry) {
+  const own = [...build.files].filter(({ proto }) => proto.package.startsWith("exa."));
+  return reconcileSchema(await readBundle(writeBundle(own, "static", usualSpelling)));
+}
 const asIs: Shift = { field: (_, __, number) => number, value: (_, __, number) => number };
 /** Every field moved, each to a number of its own. */
 const allMoved: Shift = { ...asIs, field: (_, __, number) => number + 700 };
 
 describe("a build with our numbers", () => {
-  it("is spoken to as it is", () => {
-    const found = reconcileSchema(shifted(files, asIs));
+  it("is spoken to as it is", async () => {
+    const found = await reconciled(shifted(files, asIs));
     expect(found).toEqual({ service: LanguageServerService, interceptors: [], verdict: "same", differences: [] });
   });
 });
 
 describe("a build with other numbers", () => {
-  it("is spoken to in its own, with our messages", () => {
+  it("is spoken to in its own, with our messages", async () => {
     const build = shifted(files, allMoved);
-    const { service, verdict, interceptors } = reconcileSchema(build);
+    const { service, verdict, interceptors } = await reconciled(build);
     expect([verdict, interceptors.length]).toEqual(["moved", 0]);
     const message = create(SendUserCascadeMessageRequestSchema, {
       cascadeId: "c",
@@ -46,19 +63,19 @@ describe("a build with other numbers", () => {
     expect(toBinary(SendUserCascadeMessageRequestSchema, message)).not.toEqual(bytes);
   });
 
-  it("is understood after any permutation of its numbers", () => {
+  it("is understood after any permutation of its numbers", async () => {
     const json = {
       userStatus: { name: "Ada", planStatus: { availablePromptCredits: 5000, planInfo: { planName: "Pro" } } },
       planInfo: { planName: "Pro", monthlyPromptCredits: 7 },
     };
     const ours = fromJson(GetUserStatusResponseSchema, json);
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 1000 }), (turn, offset) => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 1000 }), async (turn, offset) => {
         const shift: Shift = { ...asIs, field: (_, __, number) => ((number * 61 + turn) % 1021) + offset };
         const build = shifted(files, shift);
         const theirs = build.getMessage(GetUserStatusResponseSchema.typeName);
         if (theirs === undefined) throw new Error("the build has no such message");
-        const { service } = reconcileSchema(build);
+        const { service } = await reconciled(build);
         const bytes = toBinary(theirs, fromJson(theirs, json));
         expect(fromBinary(service.method.getUserStatus.output, bytes)).toEqual(ours);
       }),
@@ -68,12 +85,12 @@ describe("a build with other numbers", () => {
 });
 
 describe("a build that lacks a field", () => {
-  it("differs from a broken one: it has everything that Millrace needs", () => {
+  it("differs from a broken one: it has everything that Millrace needs", async () => {
     const without: Shift = {
       ...asIs,
       field: (_, name, number) => (name === "disabled_reason" ? undefined : number),
     };
-    const { verdict, differences, service } = reconcileSchema(shifted(files, without));
+    const { verdict, differences, service } = await reconciled(shifted(files, without));
     expect(verdict).toBe("same");
     expect(differences).toEqual([
       { where: "exa.codeium_common_pb.ClientModelConfig.disabled_reason", kind: "missing", loadBearing: false },
@@ -81,7 +98,7 @@ describe("a build that lacks a field", () => {
     expect(service.method.getUserStatus.output.typeName).toBe(GetUserStatusResponseSchema.typeName);
   });
 
-  it("is broken where it is load-bearing, and the field is not sent under a number that means something else", () => {
+  it("is broken where it is load-bearing, and the field is not sent under a number that means something else", async () => {
     const without: Shift = {
       ...asIs,
       field(typeName, name, number) {
@@ -89,7 +106,7 @@ describe("a build that lacks a field", () => {
         return name === "requested_model_uid" ? undefined : name === "plan_model_uid" ? 35 : number;
       },
     };
-    const { verdict, differences, service } = reconcileSchema(shifted(files, without));
+    const { verdict, differences, service } = await reconciled(shifted(files, without));
     expect(verdict).toBe("broken");
     expect(differences).toEqual([
       {
@@ -115,13 +132,13 @@ describe("a build that lacks a field", () => {
   });
 });
 
-describe("a build whose enum values moved", () => {
+describe("a build whose enum values moved", async () => {
   const moved: Shift = {
     ...asIs,
     value: (typeName, _, number) => (typeName.endsWith(".CascadeRunStatus") && number !== 0 ? number + 10 : number),
   };
   const build = shifted(files, moved);
-  const { service, interceptors, differences, verdict } = reconcileSchema(build);
+  const { service, interceptors, differences, verdict } = await reconciled(build);
 
   /** A server that speaks the build's schema, dynamically. */
   function clientOfBuild(): Client<typeof LanguageServerService> {

@@ -1,13 +1,4 @@
-import {
-  clone,
-  create,
-  createFileRegistry,
-  type DescEnum,
-  type DescField,
-  type DescFile,
-  type DescMessage,
-  type FileRegistry,
-} from "@bufbuild/protobuf";
+import { clone, create, createFileRegistry, type DescEnum, type DescMessage } from "@bufbuild/protobuf";
 import {
   type DescriptorProto,
   type EnumDescriptorProto,
@@ -17,8 +8,8 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import type { Interceptor } from "@connectrpc/connect";
 import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
+import { type BuildField, type BuildTypes, ourFiles, ourTypes, wireType } from "./build-types.ts";
 import { type EnumNumbers, enumNumbers, translateEnums } from "./enum-numbers.ts";
-import { isStandard } from "./well-known.ts";
 
 /** A difference between a build and the schema that our code was written for. */
 export interface SchemaDifference {
@@ -52,88 +43,69 @@ const parkedNumbers = 500_000_000;
  *
  * Source: docs/dev/wire/language-server.md, "Builds".
  */
-export function reconcileSchema(build: FileRegistry): Reconciliation {
+export function reconcileSchema(build: BuildTypes): Reconciliation {
   const differences: SchemaDifference[] = [];
   const numbers = new Map<string, EnumNumbers>();
-  const files = withImports(LanguageServerService.file).map((file) =>
-    isStandard(`${file.proto.package}.`) ? file.proto : reconcileFile(file, build, differences, numbers),
-  );
+  const files = new Map(ourFiles().map((file) => [file, clone(FileDescriptorProtoSchema, file.proto)]));
+  for (const type of ourTypes()) {
+    const own = protoOf(type, files.get(type.file));
+    if (type.kind === "message") {
+      reconcileMessage(type, own as DescriptorProto, build.messages.get(type.typeName), differences); // as `kind` says
+    } else {
+      const found = reconcileEnum(type, own as EnumDescriptorProto, build.enums.get(type.typeName), differences); // as above
+      if (found?.isIdentity === false) numbers.set(type.typeName, found);
+    }
+  }
   const moved = differences.some(({ kind }) => kind !== "missing");
   const verdict = differences.some((difference) => difference.loadBearing) ? "broken" : moved ? "moved" : "same";
-  if (!moved && differences.length === 0) {
-    return { service: LanguageServerService, interceptors: [], verdict, differences };
-  }
-  const service = serviceOf(files);
-  return { service, interceptors: numbers.size === 0 ? [] : [translateEnums(numbers)], verdict, differences };
-}
-
-function serviceOf(files: readonly FileDescriptorProto[]): typeof LanguageServerService {
-  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [...files] }));
-  const service = registry.getService(LanguageServerService.typeName);
+  if (differences.length === 0) return { service: LanguageServerService, interceptors: [], verdict, differences };
+  const standard = [...new Set(ourFiles().flatMap(({ dependencies }) => dependencies))].filter(
+    (file) => !files.has(file),
+  );
+  const file = [...standard.map(({ proto }) => proto), ...files.values()];
+  const service = createFileRegistry(create(FileDescriptorSetSchema, { file })).getService(
+    LanguageServerService.typeName,
+  );
   if (service === undefined) throw new Error("our own service is gone"); // never: its file is among them
-  return service as typeof LanguageServerService; // the same names and shapes, with other numbers
+  return {
+    service: service as typeof LanguageServerService, // the same names and shapes, with other numbers
+    interceptors: numbers.size === 0 ? [] : [translateEnums(numbers)],
+    verdict,
+    differences,
+  };
 }
 
-/** A file after all that it imports. */
-function withImports(file: DescFile, seen = new Set<DescFile>()): readonly DescFile[] {
-  if (seen.has(file)) return [];
-  seen.add(file);
-  return [...file.dependencies.flatMap((dependency) => withImports(dependency, seen)), file];
+/** A type in the copy of its file. */
+function protoOf(
+  type: DescMessage | DescEnum,
+  file: FileDescriptorProto | undefined,
+): DescriptorProto | EnumDescriptorProto | undefined {
+  const holder = type.parent === undefined ? undefined : (protoOf(type.parent, file) as DescriptorProto | undefined); // only a message holds types
+  const messages = type.parent === undefined ? file?.messageType : holder?.nestedType;
+  const enums = type.parent === undefined ? file?.enumType : holder?.enumType;
+  return (type.kind === "message" ? messages : enums)?.find(({ name }) => name === type.name);
 }
 
-function reconcileFile(
-  file: DescFile,
-  build: FileRegistry,
+function reconcileEnum(
+  type: DescEnum,
+  own: EnumDescriptorProto,
+  theirs: ReadonlyMap<string, number> | undefined,
   differences: SchemaDifference[],
-  numbers: Map<string, EnumNumbers>,
-): FileDescriptorProto {
-  const proto = clone(FileDescriptorProtoSchema, file.proto);
-  const visit = (message: DescMessage, own: DescriptorProto | undefined) => {
-    if (own === undefined) return;
-    reconcileMessage(message, own, build.getMessage(message.typeName), differences);
-    message.nestedMessages.forEach((nested) =>
-      visit(
-        nested,
-        own.nestedType.find(({ name }) => name === nested.name),
-      ),
-    );
-    message.nestedEnums.forEach((nested) =>
-      visitEnum(
-        nested,
-        own.enumType.find(({ name }) => name === nested.name),
-      ),
-    );
-  };
-  const visitEnum = (type: DescEnum, own: EnumDescriptorProto | undefined) => {
-    const theirs = build.getEnum(type.typeName);
-    if (own === undefined || theirs === undefined) return;
-    const found = enumNumbers(type, theirs);
-    for (const { name, ours, theirs: number } of found.moved) {
-      differences.push({ where: `${type.typeName}.${name}`, kind: "moved", ours, theirs: number, loadBearing: false });
-    }
-    if (!found.isIdentity) numbers.set(type.typeName, found);
-    for (const value of own.value) value.number = found.toTheirs(value.number);
-    own.value.sort((a, b) => Number(b.number === 0) - Number(a.number === 0));
-  };
-  file.messages.forEach((message) =>
-    visit(
-      message,
-      proto.messageType.find(({ name }) => name === message.name),
-    ),
-  );
-  file.enums.forEach((type) =>
-    visitEnum(
-      type,
-      proto.enumType.find(({ name }) => name === type.name),
-    ),
-  );
-  return proto;
+): EnumNumbers | undefined {
+  if (theirs === undefined) return undefined;
+  const found = enumNumbers(type, theirs);
+  for (const { name, ours, theirs: number } of found.moved) {
+    differences.push({ where: `${type.typeName}.${name}`, kind: "moved", ours, theirs: number, loadBearing: false });
+  }
+  for (const value of own.value) value.number = found.toTheirs(value.number);
+  own.value.sort((a, b) => Number(b.number === 0) - Number(a.number === 0));
+  return found;
 }
 
 function reconcileMessage(
   ours: DescMessage,
   own: DescriptorProto,
-  theirs: DescMessage | undefined,
+  theirs: ReadonlyMap<string, BuildField> | undefined,
   differences: SchemaDifference[],
 ): void {
   const needed = loadBearing[ours.typeName] ?? [];
@@ -146,30 +118,19 @@ function reconcileMessage(
     const where = `${ours.typeName}.${field.name}`;
     const isNeeded = needed.includes(field.name);
     const mine = ours.fields.find((candidate) => candidate.name === field.name);
-    const other = theirs.fields.find((candidate) => candidate.name === field.name);
+    const other = theirs.get(field.name);
     if (mine === undefined) return;
     if (other === undefined) {
       differences.push({ where, kind: "missing", loadBearing: isNeeded });
       field.number = parkedNumbers + i;
-    } else if (typeWord(mine) !== typeWord(other)) {
-      const change = { ours: typeWord(mine), theirs: typeWord(other) };
-      differences.push({ where, kind: "changed", ...change, loadBearing: isNeeded });
+    } else if (wireType(mine) !== other.type) {
+      differences.push({ where, kind: "changed", ours: wireType(mine), theirs: other.type, loadBearing: isNeeded });
       field.number = parkedNumbers + i;
     } else if (mine.number !== other.number) {
       differences.push({ where, kind: "moved", ours: mine.number, theirs: other.number, loadBearing: false });
       field.number = other.number;
     }
   });
-}
-
-/** A word for a field's type on the wire: two fields can be the same one only if their words are equal. */
-function typeWord(field: DescField): string {
-  const inner =
-    field.message?.typeName ??
-    (field.enum === undefined ? undefined : `enum ${field.enum.typeName}`) ??
-    `scalar ${field.scalar}`;
-  if (field.fieldKind === "map") return `map<${field.mapKey}, ${inner}>`;
-  return field.fieldKind === "list" ? `repeated ${inner}` : inner;
 }
 
 /**

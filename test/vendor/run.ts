@@ -2,14 +2,12 @@ import { strict as assert } from "node:assert";
 import { spawnSync } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { create, createFileRegistry, type DescFile, type FileRegistry } from "@bufbuild/protobuf";
-import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { startSimulator } from "../../simulator/index.ts";
 import { MetadataSchema } from "../../src/proto/windsurf/exa/codeium_common_pb.ts";
-import { LanguageServerService } from "../../src/proto/windsurf/exa/language_server_pb.ts";
-import { readSchema, registryOf } from "../../src/schema/read-schema.ts";
+import type { BuildTypes } from "../../src/schema/build-types.ts";
+import { readBundle } from "../../src/schema/read-bundle.ts";
+import { reconcileSchema } from "../../src/schema/reconcile.ts";
 import type { DecoderReport } from "./decoder.ts";
-import { diffSchemas, type SchemaChange } from "./diff-schemas.ts";
 import { fetchPackage, installPrograms } from "./fetch-package.ts";
 
 const vendorHosts = ["app.devin.ai", "api.devin.ai", "static.devin.ai", "server.self-serve.windsurf.com"];
@@ -44,7 +42,7 @@ if (editor === undefined || plugin === undefined) {
   process.exit(mustRun ? 1 : 0);
 }
 
-const read = (folder: string, file: string) => registryOf(readSchema(readFileSync(join(folder, file), "utf8")));
+const read = (folder: string, file: string) => readBundle(readFileSync(join(folder, file), "utf8"));
 const counts = { passed: 0, failed: 0 };
 function check(sentence: string, run: () => void): void {
   try {
@@ -57,42 +55,34 @@ function check(sentence: string, run: () => void): void {
   }
 }
 
-const ours = ourSchema();
-const theirs = read(editor, "dist/index.js");
-const third = read(plugin, "dist/api/proto/exa/codeium_common_pb/codeium_common_pb.js");
+const theirs = await read(editor, "dist/index.js");
+const third = await read(plugin, "dist/api/proto/exa/codeium_common_pb/codeium_common_pb.js");
 
-check("the vendor's package is read as a whole: 19 messages, 8 enums, one service", () => {
-  assert.deepEqual([count(theirs, "message"), count(theirs, "enum"), count(theirs, "service")], [19, 8, 1]);
+check("of the vendor's package the types that we use are read: a message and an enum", () => {
+  assert.deepEqual(namesOf(theirs), ["exa.codeium_common_pb.Metadata", "exa.codeium_common_pb.AuthSource"]);
 });
 check("its Metadata has our names and numbers", () => {
-  const metadata = theirs.getMessage(MetadataSchema.typeName);
-  assert.ok(metadata !== undefined && metadata.fields.length === 11);
-  for (const { name, number } of metadata.fields) {
+  const metadata = theirs.messages.get(MetadataSchema.typeName);
+  assert.equal(metadata?.size, 11);
+  for (const [name, { number }] of metadata ?? []) {
     assert.equal(MetadataSchema.fields.find((field) => field.name === name)?.number, number, name);
   }
 });
-check("what both have is the same in every message and enum", () => {
-  assert.deepEqual(common(ours, theirs), [
-    "enum exa.codeium_common_pb.AuthSource",
-    "message exa.codeium_common_pb.Metadata",
-    "service exa.language_server_pb.LanguageServerService",
-  ]);
-  assert.deepEqual(contradictions(ours, theirs), []);
+check("nothing that both have contradicts ours", () => {
+  assert.deepEqual(contradictions(theirs), []);
 });
 check("another package with the vendor's generated code agrees as well", () => {
-  assert.ok(common(ours, third).includes("message exa.codeium_common_pb.Metadata"));
-  assert.deepEqual(contradictions(ours, third), []);
-  assert.deepEqual(contradictions(theirs, third), []);
+  assert.ok(third.messages.has(MetadataSchema.typeName));
+  assert.deepEqual(contradictions(third), []);
 });
 check("a moved field would show", () => {
-  const moved = read(editor, "dist/index.js");
-  const file = moved.getMessage(MetadataSchema.typeName)?.file.proto;
-  const field = file?.messageType.find(({ name }) => name === "Metadata")?.field.find(({ name }) => name === "api_key");
-  assert.ok(file !== undefined && field !== undefined);
-  field.number = 1_003;
-  const rebuilt = createFileRegistry(file, (name) => moved.getFile(name));
+  const fields = new Map(theirs.messages.get(MetadataSchema.typeName)).set("api_key", {
+    number: 1_003,
+    type: "STRING",
+  });
+  const moved = { ...theirs, messages: new Map([[MetadataSchema.typeName, fields]]) };
   assert.deepEqual(
-    contradictions(ours, rebuilt).map(({ name, change }) => [name, change]),
+    contradictions(moved).map(({ where, kind }) => [where, kind]),
     [["exa.codeium_common_pb.Metadata.api_key", "moved"]],
   );
 });
@@ -103,29 +93,12 @@ process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed\n`);
 process.exitCode = counts.failed > 0 ? 1 : 0;
 
 /** Names that both have and that do not mean the same. What only one of them has contradicts nothing. */
-function contradictions(one: FileRegistry, other: FileRegistry): readonly SchemaChange[] {
-  return diffSchemas(one, other).filter(({ change }) => change === "moved" || change === "changed");
+function contradictions(types: BuildTypes) {
+  return reconcileSchema(types).differences.filter(({ kind }) => kind !== "missing");
 }
 
-function common(one: FileRegistry, other: FileRegistry): readonly string[] {
-  return [...other]
-    .filter(({ kind, typeName }) => !typeName.startsWith("google.") && one.get(typeName)?.kind === kind)
-    .map(({ kind, typeName }) => `${kind} ${typeName}`)
-    .toSorted();
-}
-
-function count(registry: FileRegistry, kind: string): number {
-  return [...registry].filter((type) => type.kind === kind && !type.typeName.startsWith("google.")).length;
-}
-
-function ourSchema(): FileRegistry {
-  const files = new Set<DescFile>();
-  const add = (file: DescFile): void => {
-    for (const each of file.dependencies) add(each); // before what imports it
-    files.add(file);
-  };
-  add(LanguageServerService.file);
-  return createFileRegistry(create(FileDescriptorSetSchema, { file: [...files].map(({ proto }) => proto) }));
+function namesOf({ messages, enums }: BuildTypes): readonly string[] {
+  return [...messages.keys(), ...enums.keys()];
 }
 
 /** Two published programs: the vendor's decoder of the account, and a meter of Antigravity. Nothing of them is kept. */

@@ -16,22 +16,13 @@ import type { Endpoint, IdeIdentity } from "../../language-server/transport/endp
 import type { CheckHolder } from "../../language-server/transport/open-socket.ts";
 import { openSchemas, type Schemas } from "../../schema/open-schemas.ts";
 import { type IdeOptions, overridesOf } from "../serve/gateway-options.ts";
-import { readSettings } from "../settings.ts";
 import type { Io } from "../terminal/output.ts";
-
-/** The schemas of builds, kept in Millrace's own folder once they are read. */
-export function composeSchemas(io: Io): Schemas {
-  return openSchemas({ cacheFolder: readSettings(io).schemaFolder });
-}
 
 /** The finder of the IDEs that run on this machine, with the clients that it hands out. */
 export function composeIdeFinder(
   io: Io,
   overrides: IdeOverrides,
-  {
-    schemas = composeSchemas(io),
-    events,
-  }: { readonly schemas?: Schemas; readonly events?: EventSink<IdeLifecycle> } = {},
+  { schemas = openSchemas(), events }: { readonly schemas?: Schemas; readonly events?: EventSink<IdeLifecycle> } = {},
 ): IdeFinder {
   const { clock } = io;
   const ids = createWireIds(clock);

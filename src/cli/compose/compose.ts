@@ -14,6 +14,7 @@ import { GatewayMetrics } from "../../gateway/metrics/metrics.ts";
 import { openGateway } from "../../gateway/open-gateway.ts";
 import { openStreams } from "../../gateway/streams/open-streams.ts";
 import { defaultRetention } from "../../log/store.ts";
+import { openSchemas } from "../../schema/open-schemas.ts";
 import { openTurns } from "../../turns/open-turns.ts";
 import { layoutPrompt } from "../../turns/prompt/layout.ts";
 import type { RefusalsOptions } from "../../turns/refusals.ts";
@@ -35,7 +36,7 @@ import { continuityIdleMs, type GatewayCommandOptions, overridesOf } from "../se
 import { ideMemory } from "../serve/ide-in-use.ts";
 import type { Settings } from "../settings.ts";
 import type { Io } from "../terminal/output.ts";
-import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
+import { composeIdeFinder } from "./compose-ide.ts";
 import { composeMeter, startMeter } from "./compose-meter.ts";
 import { type OpenedStore, openStore } from "./compose-store.ts";
 import { composeUpstream } from "./compose-upstream.ts";
@@ -83,7 +84,7 @@ export async function compose({ io, settings, options, log, home, ...allowed }: 
   metrics.subscribe(events);
 
   const consent = { folder, accept: options.accept, nowMs: () => clock.now() };
-  const schemas = composeSchemas(io);
+  const schemas = openSchemas();
   const finder = composeIdeFinder(io, overrides, { schemas, events });
   const remembered = ideMemory(settings.ideFile, overrides);
   const upstream = composeUpstream(

@@ -12,7 +12,7 @@ const rejected: TraceEntry = {
   why: "it belongs to another user",
 };
 
-const noSchemas = openSchemas({ cacheFolder: undefined });
+const noSchemas = openSchemas();
 
 function finderWith(find: IdeFinder["find"]): IdeFinder {
   return { find, invalidate() {}, connect: () => Promise.reject(new Error("there is none")), close() {} };

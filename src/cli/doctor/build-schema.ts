@@ -2,15 +2,15 @@ import { join } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
 import { productToday } from "../../base/ide-name.ts";
 import { ModelSchema } from "../../proto/windsurf/exa/codeium_common_pb.ts";
-import type { BuildSchema } from "../../schema/open-schemas.ts";
+import { ourTypes } from "../../schema/build-types.ts";
+import { type BuildSchema, openSchemas } from "../../schema/open-schemas.ts";
 import type { SchemaDifference } from "../../schema/reconcile.ts";
 import type { CommandContext } from "../command.ts";
-import { composeSchemas, withFinder } from "../compose/compose-ide.ts";
-import { spellCount } from "../terminal/spell.ts";
+import { withFinder } from "../compose/compose-ide.ts";
 
 /**
- * Compares the protobuf schema in an IDE's `extension.js` with Millrace's, and prints the differences. As JSON it also exports what the
- * file holds: messages with their fields' numbers, enums with their values, services with their methods, and the models.
+ * Compares the protobuf schema in an IDE's `extension.js` with Millrace's, and prints the differences. As JSON it also exports the numbers
+ * of the messages and enums that Millrace uses, and the models.
  *
  * @throws MillraceError `ide_not_running` without a file and a running IDE; `invalid_request` for a file that is no bundle.
  */
@@ -18,41 +18,26 @@ export async function showBuildSchema(
   options: { readonly file: string | undefined; readonly all: boolean; readonly json: boolean },
   context: CommandContext,
 ): Promise<void> {
-  const { io, out, signal } = context;
+  const { out, signal } = context;
   const file = options.file ?? (await bundleOfRunningIde(context));
-  const schema = await composeSchemas(io).read(file, signal);
+  const schema = await openSchemas().read(file, signal);
   const known = new Set(ModelSchema.values.map(({ name }) => name));
-  const models = (schema.registry.getEnum(ModelSchema.typeName)?.values ?? []).map(({ name, number }) => ({
-    name,
-    number,
-  }));
+  const { messages, enums } = schema.types;
+  const models = [...(enums.get(ModelSchema.typeName) ?? [])].map(([name, number]) => ({ name, number }));
   const newModels = models.filter(({ name }) => !known.has(name));
   if (options.json) {
-    const { digest: sha256, problems, reconciliation } = schema;
-    const { verdict, differences } = reconciliation;
-    return out.json({ file, sha256, verdict, differences, problems, newModels, models, ...contentOf(schema) });
+    const { verdict, differences } = schema.reconciliation;
+    const numbers = Object.fromEntries(
+      [...messages].map(([name, fields]) => [
+        name,
+        Object.fromEntries([...fields].map(([key, { number }]) => [key, number])),
+      ]),
+    );
+    const values = Object.fromEntries([...enums].map(([name, own]) => [name, Object.fromEntries(own)]));
+    const read = { messages: numbers, enums: values };
+    return out.json({ file, sha256: schema.digest, verdict, differences, newModels, models, ...read });
   }
   for (const line of describeBuild(file, schema, newModels, options.all)) out.line(line);
-}
-
-/** What a build's schema holds, each by its full name: numbers by the names of fields and values, and the names of methods. */
-function contentOf(schema: BuildSchema) {
-  const messages: Record<string, Readonly<Record<string, number>>> = {};
-  const enums: Record<string, Readonly<Record<string, number>>> = {};
-  const services: Record<string, readonly string[]> = {};
-  const numbers = (of: readonly { readonly name: string; readonly number: number }[]) =>
-    Object.fromEntries(of.map(({ name, number }) => [name, number]));
-  for (const type of typesOf(schema)) {
-    if (type.kind === "message") messages[type.typeName] = numbers(type.fields);
-    else if (type.kind === "enum") enums[type.typeName] = numbers(type.values);
-    else if (type.kind === "service") services[type.typeName] = type.methods.map(({ name }) => name);
-  }
-  return { messages, enums, services };
-}
-
-/** The types of the build's own, without those of Google. */
-function typesOf({ registry }: BuildSchema) {
-  return [...registry].filter(({ typeName }) => !typeName.startsWith("google.protobuf."));
 }
 
 async function bundleOfRunningIde({ io, signal }: Pick<CommandContext, "io" | "signal">): Promise<string> {
@@ -74,7 +59,7 @@ const meanings = {
 
 /**
  * Compares a build's schema with Millrace's, as lines: first missing fields that Millrace needs, then other missing, changed and
- * moved fields, models that Millrace's enum does not have, and places that could not be read.
+ * moved fields, and models that Millrace's enum does not have.
  */
 function describeBuild(
   path: string,
@@ -83,6 +68,7 @@ function describeBuild(
   all: boolean,
 ): readonly string[] {
   const { verdict, differences } = schema.reconciliation;
+  const { messages, enums } = schema.types;
   const most = all ? Number.POSITIVE_INFINITY : listed;
   const section = (title: string, what: string, items: readonly string[]) =>
     items.length === 0 ? [] : [`${title.padEnd(10)}${what}`, ...cut(items, most)];
@@ -90,22 +76,14 @@ function describeBuild(
   const said = counts.filter(({ count }) => count > 0).map(({ kind, count }) => `${count} ${kind}`);
   const sorted = differences.toSorted((a, b) => rank(a) - rank(b)).map(describeDifference);
   const models = newModels.map(({ name, number }) => `  ${name} = ${number}`);
-  const problems = schema.problems.map(({ where, what }) => `  ${where}: ${what}`);
   return [
     `file      ${path}`,
     `sha256    ${schema.digest}`,
-    `holds     ${countTypes(schema)}`,
+    `holds     ${messages.size + enums.size} of the ${ourTypes().length} types that Millrace uses`,
     `verdict   ${meanings[verdict]}`,
     ...section("differs", said.join(", "), sorted),
     ...section("models", `${models.length} that Millrace does not know by name`, models),
-    ...section("unread", `${spellCount(problems.length, "place")} could not be read for certain`, problems),
   ];
-}
-
-function countTypes(schema: BuildSchema): string {
-  const types = typesOf(schema);
-  const count = (kind: "message" | "enum" | "service") => types.filter((type) => type.kind === kind).length;
-  return (["message", "enum", "service"] as const).map((kind) => spellCount(count(kind), kind)).join(", ");
 }
 
 function rank({ loadBearing, kind }: SchemaDifference): number {

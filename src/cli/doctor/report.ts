@@ -5,10 +5,11 @@ import { appFolders } from "../../ide/apps/installed-apps.ts";
 import type { IdeOverrides } from "../../ide/discover/overrides.ts";
 import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 import { productName } from "../../language-server/product-name.ts";
+import { openSchemas } from "../../schema/open-schemas.ts";
 import type { PlanAnswer } from "../../usage/plan-answer.ts";
 import type { CommandContext } from "../command.ts";
 import { checkIdes, type IdeReport } from "../compose/check-ides.ts";
-import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
+import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { composeUpstream, type Upstream } from "../compose/compose-upstream.ts";
 import { spellEditor } from "../compose/health-details.ts";
 import { type CascadesOnDisk, openOwnJournal, readCascades } from "../compose/own-cascades.ts";
@@ -46,7 +47,7 @@ export async function examine(
 ) {
   const { io, settings, signal } = context;
   const overrides = overridesOf(io, options);
-  const schemas = composeSchemas(io);
+  const schemas = openSchemas();
   const finder = composeIdeFinder(io, overrides, { schemas });
   const upstream = composeUpstream({ ...options, io, finder, mayLackConfig: true });
   const nowMs = io.clock.now();

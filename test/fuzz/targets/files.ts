@@ -2,15 +2,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { create, createFileRegistry } from "@bufbuild/protobuf";
-import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { parseConfig } from "../../../src/cli/config/read-config.ts";
 import { apiKeyOfJson } from "../../../src/ide/account/api-key.ts";
 import { keyOfCredentials } from "../../../src/ide/account/cli-credentials.ts";
 import { readStateOnce } from "../../../src/ide/account/state-db.ts";
-import { file_aiserver_v1_chat } from "../../../src/proto/aiserver/v1/chat_pb.ts";
+import { ourFiles } from "../../../src/schema/build-types.ts";
 import { bundleStyles, writeBundle } from "../../../src/schema/bundle.fake.ts";
-import { readSchema } from "../../../src/schema/read-schema.ts";
+import { readBundle } from "../../../src/schema/read-bundle.ts";
 import { type Target, textOf, utf8 } from "../target.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "millrace-fuzz-"));
@@ -75,11 +73,8 @@ export const fileTargets: readonly Target[] = [
       "T:",
       "()=>",
     ],
-    seeds: () => {
-      const { file } = smallSchema();
-      return bundleStyles.map((style) => utf8(writeBundle(file, style)));
-    },
-    run: (input) => readSchema(textOf(input)),
+    seeds: () => bundleStyles.map((style) => utf8(writeBundle(ourFiles().slice(0, 1), style))),
+    run: (input) => readBundle(textOf(input)),
   },
   {
     name: "config.toml",
@@ -108,9 +103,3 @@ export const fileTargets: readonly Target[] = [
     run: (input) => parseConfig(textOf(input), "config.toml"),
   },
 ];
-
-/** Types enough for every form of generated code. */
-function smallSchema() {
-  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [file_aiserver_v1_chat.proto] }));
-  return { file: [...registry.files] };
-}
