@@ -7,7 +7,6 @@ import type { Report } from "./report.ts";
 
 /** The start order for the server process, over the channel to its editor. */
 export interface StartOrder {
-  readonly kind: "start";
   /** Where the editor keeps compiled code (`NODE_COMPILE_CACHE`), for the server to keep its own there too. */
   readonly compileCache?: string;
   readonly config: SimulatorConfig;
@@ -37,8 +36,10 @@ export interface ServerPorts {
   readonly chatClientPort: number | undefined;
 }
 
-/** What the editor asks of its running server. Arguments and answers cross the channel as JSON. */
+/** What the editor asks of its running server: JSON-RPC over their channel. The server tells `restart` and `spent`. */
 export interface ServerCalls {
+  /** The first call. */
+  start(order: StartOrder): Promise<ServerPorts>;
   /** The activity so far, once it is newer than a version; at once for -1. */
   report(newerThan: number): Promise<Report>;
   setFaults(faults: readonly RpcFault[]): void;
@@ -48,21 +49,3 @@ export interface ServerCalls {
   release(): void;
   spend(turn: OwnTurn): void;
 }
-
-/** From the editor's side to the server process. */
-export type Order =
-  | StartOrder
-  | {
-      readonly kind: "call";
-      readonly id: number;
-      readonly name: keyof ServerCalls;
-      readonly arguments: readonly unknown[];
-    };
-
-/** From the server process to the editor's side. */
-export type Notice =
-  | { readonly kind: "ready"; readonly ports: ServerPorts }
-  | { readonly kind: "answer"; readonly id: number; readonly answer: unknown }
-  | { readonly kind: "failed"; readonly id: number; readonly message: string }
-  | { readonly kind: "restart" }
-  | { readonly kind: "spent"; readonly use: PlanUse };

@@ -207,7 +207,6 @@ export class Editor implements Simulator {
       environment: processEnvironment(facts),
       cwd: home,
       order: {
-        kind: "start",
         ...compileCache(),
         config,
         csrfToken,

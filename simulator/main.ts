@@ -1,7 +1,8 @@
 import module from "node:module";
 import process from "node:process";
 import { systemClock } from "../src/base/clock.ts";
-import type { Notice, Order, StartOrder } from "./control.ts";
+import { JsonRpc, type RequestHandler } from "./acp/json-rpc.ts";
+import type { StartOrder } from "./control.ts";
 import type { Server } from "./server.ts";
 
 /*
@@ -10,17 +11,14 @@ import type { Server } from "./server.ts";
  */
 
 let server: Promise<Server> | undefined;
-
-function tell(notice: Notice): void {
-  process.send?.(notice);
-}
+const rpc = new JsonRpc((line) => process.send?.(line));
 
 async function start(order: StartOrder): Promise<Server> {
   if (order.compileCache !== undefined) module.enableCompileCache?.(order.compileCache); // before what is large is loaded
   const { startServer } = await import("./server.ts");
   const started = await startServer(order, systemClock, {
-    restart: () => tell({ kind: "restart" }),
-    spent: (use) => tell({ kind: "spent", use }),
+    restart: () => rpc.notify("restart", {}),
+    spent: (use) => rpc.notify("spent", use),
   });
   const { rpcPort, tlsPort } = started.ports;
   if (tlsPort === undefined) {
@@ -29,32 +27,27 @@ async function start(order: StartOrder): Promise<Server> {
     process.stderr.write(`Language server listening on random port at ${tlsPort} for HTTPS (gRPC)\n`);
     process.stderr.write(`Language server listening on random port at ${rpcPort} for HTTP\n`);
   }
-  tell({ kind: "ready", ports: started.ports });
   return started;
 }
 
-async function call(order: Exclude<Order, StartOrder>): Promise<unknown> {
-  if (server === undefined) throw new Error("the server has not been started");
-  const { calls } = await server;
-  const named = calls[order.name] as (...given: readonly unknown[]) => unknown; // our own parent has checked the arguments
-  return await named(...order.arguments);
-}
-
-process.on("message", (order: Order) => {
-  if (order.kind === "start") {
-    server = start(order);
+async function answer(method: string, given: unknown): Promise<RequestHandler> {
+  const [first, ...rest] = given as readonly unknown[]; // our own parent has checked the arguments
+  if (method === "start") {
+    server = start(first as StartOrder);
     server.catch((error: unknown) => {
       process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
       process.exitCode = 1;
       process.disconnect();
     });
-    return;
+    return { result: (await server).ports };
   }
-  call(order).then(
-    (answer) => tell({ kind: "answer", id: order.id, answer }),
-    (error: unknown) => tell({ kind: "failed", id: order.id, message: String(error) }),
-  );
-});
+  if (server === undefined) throw new Error("the server has not been started");
+  const { calls } = await server;
+  const call = calls[method as keyof typeof calls] as (...all: readonly unknown[]) => unknown; // as above
+  return { result: await call(first, ...rest) };
+}
+
+process.on("message", (line) => rpc.receive(String(line), answer));
 
 async function end(): Promise<void> {
   process.stderr.write("Language server shutting down\n");

@@ -28,62 +28,38 @@ export function processArguments(facts: ProcessFacts): string[] {
 
 function antigravityArguments(facts: ProcessFacts, pipe: string): string[] {
   return [
-    "--enable_lsp",
-    "--csrf_token",
-    facts.csrfToken,
-    "--extension_server_port",
-    String(facts.extensionServerPort),
-    "--extension_server_csrf_token",
-    facts.extensionServerToken,
-    "--workspace_id",
-    workspaceId(facts.workspace),
-    "--cloud_code_endpoint",
-    "https://daily-cloudcode-pa.googleapis.com",
-    "--subclient_type",
-    "ide",
-    "--app_data_dir",
-    "antigravity",
-    "--parent_pipe_path",
-    pipe,
+    ...words("--enable_lsp --csrf_token", facts.csrfToken),
+    ...words("--extension_server_port", String(facts.extensionServerPort)),
+    ...words("--extension_server_csrf_token", facts.extensionServerToken),
+    ...words("--workspace_id", workspaceId(facts.workspace)),
+    ...words("--cloud_code_endpoint https://daily-cloudcode-pa.googleapis.com --subclient_type ide"),
+    ...words("--app_data_dir antigravity --parent_pipe_path", pipe),
   ];
 }
 
 function windsurfArguments(facts: ProcessFacts, pipe: string): string[] {
   const { profile, layout } = facts;
   return [
-    "--api_server_url",
-    "https://server.self-serve.windsurf.com",
-    "--run_child",
-    "--enable_lsp",
-    "--extension_server_port",
-    String(facts.extensionServerPort),
-    "--ide_name",
-    profile.ideName,
+    ...words("--api_server_url https://server.self-serve.windsurf.com --run_child --enable_lsp"),
+    ...words("--extension_server_port", String(facts.extensionServerPort)),
+    ...words("--ide_name", profile.ideName),
     ...(profile.csrfIn === "argument" ? ["--csrf_token", facts.csrfToken] : []),
-    "--random_port",
-    "--inference_api_server_url",
-    "https://inference.codeium.com",
-    "--database_dir",
-    layout.databaseFolder,
-    "--enable_index_service",
-    "--enable_local_search",
-    "--search_max_workspace_file_count",
-    "5000",
-    "--indexed_files_retention_period_days",
-    "30",
-    "--workspace_id",
-    workspaceId(facts.workspace),
-    "--sentry_telemetry",
-    "--sentry_environment",
-    "stable",
-    "--codeium_dir",
-    profile.codeiumFolder,
-    "--parent_pipe_path",
-    pipe,
-    "--windsurf_version",
-    facts.ideVersion,
+    ...words(
+      "--random_port --inference_api_server_url https://inference.codeium.com --database_dir",
+      layout.databaseFolder,
+    ),
+    ...words("--enable_index_service --enable_local_search --search_max_workspace_file_count 5000"),
+    ...words("--indexed_files_retention_period_days 30 --workspace_id", workspaceId(facts.workspace)),
+    ...words("--sentry_telemetry --sentry_environment stable --codeium_dir", profile.codeiumFolder),
+    ...words("--parent_pipe_path", pipe),
+    ...words("--windsurf_version", facts.ideVersion),
     ...(profile.rawChat === "answer" ? [] : ["--stdin_initial_metadata"]),
   ];
+}
+
+/** Arguments without blanks, and one behind them that may have some. */
+function words(plain: string, last?: string): string[] {
+  return [...plain.split(" "), ...(last === undefined ? [] : [last])];
 }
 
 /** The server's environment as the editor sets it, with nothing from the caller's own. */

@@ -12,6 +12,6 @@ export interface Product {
   /** Called once the ports of other protocols are open. */
   portsAre(ports: { readonly lsp: number; readonly chatClient: number }): void;
   cascades(): readonly CascadeReport[];
-  readonly calls: Omit<ServerCalls, "report" | "setFaults">;
+  readonly calls: Omit<ServerCalls, "start" | "report" | "setFaults">;
   close(): Promise<void>;
 }

@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../src/base/clock.ts";
 import type { PlanUse } from "./account/plan.ts";
-import type { Notice, ServerCalls, ServerPorts, StartOrder } from "./control.ts";
+import { JsonRpc } from "./acp/json-rpc.ts";
+import type { ServerCalls, ServerPorts, StartOrder } from "./control.ts";
 
 /** The running language server, seen from its editor. */
 export interface SimulatedServer {
@@ -62,25 +63,35 @@ export async function spawnServer(options: Spawn): Promise<SimulatedServer> {
       resolve();
     });
   });
-  const channel = new Channel(child, options);
-  void exited.then(() => channel.close());
-  child.send(options.order, () => {}); // a child that is gone already says so by `exited`
+  const rpc = new JsonRpc((line) => child.send(line, () => {})); // a child that is gone already says so by `exited`
+  child.on("message", (line) =>
+    rpc.receive(String(line), async (notice, use) => {
+      if (notice === "restart") options.onRestartWanted();
+      else if (notice === "spent") options.onSpent(use as PlanUse); // our own server has made it
+      return { result: null };
+    }),
+  );
+  void exited.then(() => rpc.end(new Error("the simulated language server ended")));
+  const call: ServerCall = (name, ...given) => {
+    if (!child.connected) return Promise.reject(new Error("the simulated language server is not running"));
+    return rpc.begin(name, given).reply as ReturnType<typeof call<typeof name>>; // main.ts answers each name with its own type
+  };
   const limit = new AbortController();
-  const ready = await Promise.race([
-    channel.ready,
-    exited.then(() => undefined),
+  const ports = await Promise.race([
+    call("start", options.order).catch(() => undefined),
     systemClock.sleep(startLimitMs, limit.signal).catch(() => undefined),
   ]);
   limit.abort();
-  if (ready === undefined || child.pid === undefined) {
+  if (ports === undefined || child.pid === undefined) {
     child.kill("SIGKILL");
+    await exited;
     throw new Error(`The simulated language server did not start. It wrote:\n${log}`);
   }
   return {
     pid: child.pid,
-    ports: ready.ports,
+    ports,
     exited,
-    call: channel.call,
+    call,
     async end() {
       if (child.connected) child.disconnect();
       await exited;
@@ -90,60 +101,4 @@ export async function spawnServer(options: Spawn): Promise<SimulatedServer> {
       await exited;
     },
   };
-}
-
-type Ready = Extract<Notice, { readonly kind: "ready" }>;
-
-/** Calls and their answers over the channel of one child. */
-class Channel {
-  readonly ready: Promise<Ready>;
-  readonly #child: ChildProcess;
-  readonly #waiting = new Map<number, { resolve: (answer: unknown) => void; reject: (error: Error) => void }>();
-  #lastId = 0;
-
-  constructor(child: ChildProcess, editor: Pick<Spawn, "onRestartWanted" | "onSpent">) {
-    this.#child = child;
-    this.ready = new Promise((resolve) => {
-      child.on("message", (notice: Notice) => {
-        switch (notice.kind) {
-          case "ready":
-            resolve(notice);
-            break;
-          case "restart":
-            editor.onRestartWanted();
-            break;
-          case "spent":
-            editor.onSpent(notice.use);
-            break;
-          case "answer":
-            this.#settle(notice.id)?.resolve(notice.answer);
-            break;
-          case "failed":
-            this.#settle(notice.id)?.reject(new Error(notice.message));
-            break;
-          default:
-            notice satisfies never;
-        }
-      });
-    });
-  }
-
-  readonly call: ServerCall = (name, ...given) => {
-    const id = ++this.#lastId;
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    this.#waiting.set(id, { resolve, reject });
-    if (!this.#child.connected) this.#settle(id)?.reject(new Error("the simulated language server is not running"));
-    else this.#child.send({ kind: "call", id, name, arguments: given }, () => {});
-    return promise as ReturnType<typeof this.call<typeof name>>; // main.ts answers each name with its own type
-  };
-
-  close(): void {
-    for (const id of this.#waiting.keys()) this.#settle(id)?.reject(new Error("the simulated language server ended"));
-  }
-
-  #settle(id: number) {
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    return waiting;
-  }
 }

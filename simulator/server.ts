@@ -15,7 +15,7 @@ import { selfSigned } from "./wire/self-signed.ts";
 /** A language server that runs in this process. */
 export interface Server {
   readonly ports: ServerPorts;
-  readonly calls: ServerCalls;
+  readonly calls: Omit<ServerCalls, "start">;
   close(): Promise<void>;
 }
 

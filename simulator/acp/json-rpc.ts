@@ -28,6 +28,8 @@ export interface RequestHandler {
   readonly afterReply?: () => void;
 }
 
+type Handle = (method: string, params: unknown) => Promise<RequestHandler>;
+
 /**
  * JSON-RPC 2.0, one message a line, in both directions. Handlers start in the order of their messages and may overlap.
  *
@@ -44,25 +46,24 @@ export class JsonRpc {
   }
 
   /** Handles every line of the stream; `onEnd` when the other side closes it. */
-  serve(
-    input: NodeJS.ReadableStream,
-    handle: (method: string, params: unknown) => Promise<RequestHandler>,
-    onEnd: () => void,
-  ): void {
-    readLines(input, (line) => {
-      const message = parsed(line);
-      if (message === undefined) {
-        this.#send({ id: null, error: { code: -32700, message: "Parse error" } });
-      } else if (message.method !== undefined) {
-        void this.#answer(message.id, handle(message.method, message.params));
-      } else if (typeof message.id === "number") {
-        const waiting = this.#waiting.get(message.id);
-        this.#waiting.delete(message.id);
-        if (message.error === undefined) waiting?.resolve(message.result);
-        else waiting?.reject(new JsonRpcError(message.error.code, message.error.message));
-      }
-    });
+  serve(input: NodeJS.ReadableStream, handle: Handle, onEnd: () => void): void {
+    readLines(input, (line) => this.receive(line, handle));
     input.on("end", onEnd);
+  }
+
+  /** Handles one line. */
+  receive(line: string, handle: Handle): void {
+    const message = parsed(line);
+    if (message === undefined) {
+      this.#send({ id: null, error: { code: -32700, message: "Parse error" } });
+    } else if (message.method !== undefined) {
+      void this.#answer(message.id, handle(message.method, message.params));
+    } else if (typeof message.id === "number") {
+      const waiting = this.#waiting.get(message.id);
+      this.#waiting.delete(message.id);
+      if (message.error === undefined) waiting?.resolve(message.result);
+      else waiting?.reject(new JsonRpcError(message.error.code, message.error.message));
+    }
   }
 
   notify(method: string, params: unknown): void {

@@ -61,41 +61,31 @@ export class SessionStore {
   begin(session: StoredSession): boolean {
     const { sessionId, cwd, title, updatedAtMs } = session;
     if (this.lockedBy(sessionId) !== undefined) return false;
-    this.#database
-      .prepare(
-        `INSERT INTO sessions (id, working_directory, title, last_activity_at, running_pid) VALUES (?, ?, ?, ?, ?)
-         ON CONFLICT (id) DO UPDATE SET last_activity_at = excluded.last_activity_at, running_pid = excluded.running_pid`,
-      )
-      .run(sessionId, cwd, title, updatedAtMs / 1000, process.pid);
+    const insert = `INSERT INTO sessions (id, working_directory, title, last_activity_at, running_pid) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (id) DO UPDATE SET last_activity_at = excluded.last_activity_at, running_pid = excluded.running_pid`;
+    this.#database.prepare(insert).run(sessionId, cwd, title, updatedAtMs / 1000, process.pid);
     return true;
   }
 
   append(sessionId: string, node: StoredNode, nowMs: number): void {
-    this.#database
-      .prepare("INSERT INTO pieces (session_id, message_id, role, kind, body, created_at) VALUES (?, ?, ?, ?, ?, ?)")
-      .run(sessionId, node.message, node.role, node.kind, node.body, nowMs / 1000);
+    const insert =
+      "INSERT INTO pieces (session_id, message_id, role, kind, body, created_at) VALUES (?, ?, ?, ?, ?, ?)";
+    this.#database.prepare(insert).run(sessionId, node.message, node.role, node.kind, node.body, nowMs / 1000);
   }
 
   end(sessionId: string, nowMs: number): void {
-    this.#database
-      .prepare("UPDATE sessions SET running_pid = NULL, last_activity_at = ? WHERE id = ?")
-      .run(nowMs / 1000, sessionId);
+    const update = "UPDATE sessions SET running_pid = NULL, last_activity_at = ? WHERE id = ?";
+    this.#database.prepare(update).run(nowMs / 1000, sessionId);
   }
 
   /** Writes down what a call to the model used, where the real program does. */
   answered(sessionId: string, { message, model, usage }: ModelCall, nowMs: number): void {
     const content = this.messages(sessionId).findLast(({ role }) => role === "assistant")?.body ?? "";
     const metadata = { created_at: new Date(nowMs).toISOString(), generation_model: model, metrics: usage };
-    this.#database
-      .prepare(
-        `INSERT INTO message_nodes (session_id, node_id, chat_message, created_at)
-         SELECT ?1, coalesce(max(node_id) + 1, 0), ?2, ?3 FROM message_nodes WHERE session_id = ?1`,
-      )
-      .run(
-        sessionId,
-        JSON.stringify({ message_id: message, role: "assistant", content, metadata }),
-        Math.floor(nowMs / 1000),
-      );
+    const node = JSON.stringify({ message_id: message, role: "assistant", content, metadata });
+    const insert = `INSERT INTO message_nodes (session_id, node_id, chat_message, created_at)
+      SELECT ?1, coalesce(max(node_id) + 1, 0), ?2, ?3 FROM message_nodes WHERE session_id = ?1`;
+    this.#database.prepare(insert).run(sessionId, node, Math.floor(nowMs / 1000));
   }
 
   /** The live process that runs a turn of this session. */
@@ -111,17 +101,12 @@ export class SessionStore {
 
   /** Its messages, oldest first, each as a whole. */
   messages(sessionId: string): StoredNode[] {
-    const rows = this.#database
-      .prepare("SELECT message_id, role, kind, body FROM pieces WHERE session_id = ? ORDER BY seq")
-      .all(sessionId);
+    const select = "SELECT message_id, role, kind, body FROM pieces WHERE session_id = ? ORDER BY seq";
+    const rows = this.#database.prepare(select).all(sessionId);
     const messages: (Omit<StoredNode, "body"> & { body: string })[] = [];
     for (const row of rows) {
-      const node = {
-        message: String(row["message_id"]),
-        role: row["role"],
-        kind: row["kind"],
-        body: String(row["body"]),
-      };
+      const { role, kind } = row;
+      const node = { message: String(row["message_id"]), role, kind, body: String(row["body"]) };
       const last = messages.at(-1);
       if (last !== undefined && last.message === node.message && last.role === node.role && node.kind === "text") {
         last.body += node.body;

@@ -10,80 +10,59 @@ interface UpstreamError {
 const ids = "(error ID: 5f1c2d3e4b5a69788796a5b4c3d2e1f0)";
 const trace = "(trace ID: 0af7651916cd43dd8448eb211c80319c)";
 
+const usedUp = (window: string) =>
+  `Your ${window} usage quota has been exhausted. Upgrade your plan or wait for the reset: https://windsurf.com/plan`;
+const denied = (why: string) => `permission_denied: this model is ${why}`;
+const error = (code: Code, short: string, text: string): UpstreamError => ({ code, short, text });
+const {
+  ResourceExhausted,
+  Unavailable,
+  InvalidArgument,
+  Internal,
+  FailedPrecondition,
+  PermissionDenied,
+  NotFound,
+  Unimplemented,
+} = Code;
+
 const table = {
-  rate_limit: {
-    code: Code.ResourceExhausted,
-    text: "Reached message rate limit for this model. Please try again later. Resets in: 3h0m0s",
-    short: "Rate limit reached",
-  },
-  high_demand: {
-    code: Code.Unavailable,
-    text: "We're currently facing high demand for this model. Please try again later.",
-    short: "High demand",
-  },
-  quota: {
-    code: Code.ResourceExhausted,
-    text: "Your daily usage quota has been exhausted. Upgrade your plan or wait for the reset: https://windsurf.com/plan",
-    short: "Usage quota exhausted",
-  },
-  weekly_quota: {
-    code: Code.ResourceExhausted,
-    text: "Your weekly usage quota has been exhausted. Upgrade your plan or wait for the reset: https://windsurf.com/plan",
-    short: "Usage quota exhausted",
-  },
-  content_policy: {
-    code: Code.InvalidArgument,
-    text: "Your request was blocked by our content policy",
-    short: "Blocked",
-  },
-  invalid_tool_call: {
-    code: Code.Internal,
-    text: "The model produced an invalid tool call.",
-    short: "Invalid tool call",
-  },
-  internal: { code: Code.Internal, text: `an internal error occurred ${ids} ${trace}`, short: "Internal error" },
-  session: {
-    code: Code.FailedPrecondition,
-    text: `There was an error with your Cascade session, please update your editor ${ids} ${trace}`,
-    short: "Cascade session error",
-  },
-  retired: {
-    code: Code.FailedPrecondition,
-    text: "This model is no longer available. Please switch to Claude Opus 4.7 Medium.",
-    short: "Model retired",
-  },
-  permission: {
-    code: Code.PermissionDenied,
-    text: "permission_denied: this model is not included in your plan or tier",
-    short: "Not in your plan",
-  },
-  devin_local: {
-    code: Code.PermissionDenied,
-    text: "permission_denied: this model is only available in Devin Local",
-    short: "Only in Devin Local",
-  },
-  too_long: {
-    code: Code.InvalidArgument,
-    text: "could not convert a single message before hitting truncation",
-    short: "Prompt too large",
-  },
-  canceled_stream: { code: Code.Unavailable, text: "pending stream has been canceled", short: "Stream canceled" },
-  panel_state: { code: Code.NotFound, text: "panel state not found", short: "Panel state not found" },
-  untrusted: { code: Code.FailedPrecondition, text: "untrusted workspace", short: "Untrusted workspace" },
-  user_status: { code: Code.Internal, text: "user status is nil", short: "User status is nil" },
-  not_found: { code: Code.NotFound, text: "trajectory not found", short: "Not found" },
-  removed: {
-    code: Code.Unimplemented,
-    text: "Cascade has been removed from this version",
-    short: "Cascade removed",
-  },
-  no_key: { code: Code.FailedPrecondition, text: "api_key not set", short: "Not signed in" },
-  no_model: {
-    code: Code.InvalidArgument,
-    text: "neither PlanModel nor RequestedModel specified",
-    short: "No model",
-  },
-  nil_message: { code: Code.InvalidArgument, text: "invalid value: merging into nil message", short: "Nil message" },
+  rate_limit: error(
+    ResourceExhausted,
+    "Rate limit reached",
+    "Reached message rate limit for this model. Please try again later. Resets in: 3h0m0s",
+  ),
+  high_demand: error(
+    Unavailable,
+    "High demand",
+    "We're currently facing high demand for this model. Please try again later.",
+  ),
+  quota: error(ResourceExhausted, "Usage quota exhausted", usedUp("daily")),
+  weekly_quota: error(ResourceExhausted, "Usage quota exhausted", usedUp("weekly")),
+  content_policy: error(InvalidArgument, "Blocked", "Your request was blocked by our content policy"),
+  invalid_tool_call: error(Internal, "Invalid tool call", "The model produced an invalid tool call."),
+  internal: error(Internal, "Internal error", `an internal error occurred ${ids} ${trace}`),
+  session: error(
+    FailedPrecondition,
+    "Cascade session error",
+    `There was an error with your Cascade session, please update your editor ${ids} ${trace}`,
+  ),
+  retired: error(
+    FailedPrecondition,
+    "Model retired",
+    "This model is no longer available. Please switch to Claude Opus 4.7 Medium.",
+  ),
+  permission: error(PermissionDenied, "Not in your plan", denied("not included in your plan or tier")),
+  devin_local: error(PermissionDenied, "Only in Devin Local", denied("only available in Devin Local")),
+  too_long: error(InvalidArgument, "Prompt too large", "could not convert a single message before hitting truncation"),
+  canceled_stream: error(Unavailable, "Stream canceled", "pending stream has been canceled"),
+  panel_state: error(NotFound, "Panel state not found", "panel state not found"),
+  untrusted: error(FailedPrecondition, "Untrusted workspace", "untrusted workspace"),
+  user_status: error(Internal, "User status is nil", "user status is nil"),
+  not_found: error(NotFound, "Not found", "trajectory not found"),
+  removed: error(Unimplemented, "Cascade removed", "Cascade has been removed from this version"),
+  no_key: error(FailedPrecondition, "Not signed in", "api_key not set"),
+  no_model: error(InvalidArgument, "No model", "neither PlanModel nor RequestedModel specified"),
+  nil_message: error(InvalidArgument, "Nil message", "invalid value: merging into nil message"),
 } as const satisfies Record<string, UpstreamError>;
 
 /** An error of the language server by a name of ours. Source of every text: docs/dev/wire/language-server.md, "Error texts". */

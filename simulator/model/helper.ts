@@ -15,20 +15,7 @@ interface Skill {
 const number = (digits: string | undefined, otherwise: number, limit: number) =>
   Math.min(limit, digits === undefined ? otherwise : Number(digits.replaceAll(/[,_]/g, "")));
 
-const words = [
-  "apple",
-  "birch",
-  "cedar",
-  "delta",
-  "ember",
-  "fjord",
-  "grove",
-  "heron",
-  "islet",
-  "jetty",
-  "kelp",
-  "linen",
-];
+const words = "apple birch cedar delta ember fjord grove heron islet jetty kelp linen".split(" ");
 
 const skills: readonly Skill[] = [
   { asks: /^\s*echo-prompt\b/im, answer: (_, prompt) => wholePrompt(prompt) },

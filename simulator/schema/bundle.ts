@@ -1,35 +1,33 @@
 import type { DescEnum, DescField, DescFile, DescMessage, DescService } from "@bufbuild/protobuf";
-import { ShortNames } from "./short-names.ts";
 
 /**
- * The `extension.js` of a build that speaks a schema: what protobuf-es v1 generates, bundled and minified. Every file of
- * the schema is a module function of its own in which short names mean other things; classes of another module are
- * reached through its import. A file comes after those it needs. Modules take turns between static members and assignments. Source:
- * docs/dev/wire/extension-bundle.md.
+ * The `extension.js` of a build that speaks a schema: what protobuf-es v1 generates, bundled into one function and minified. Files take turns
+ * between static members and assignments. Its exports are the classes of the last file. Source: docs/dev/wire/extension-bundle.md.
  */
 export function extensionBundle(files: readonly DescFile[]): string {
-  const ids = new Map(files.map((file, i) => [file.name, 4200 + i * 7]));
-  const modules = files.map((file, i) => {
-    const id = ids.get(file.name) ?? 0;
-    return `${id}:(e,t,n)=>{${new ModuleWriter(file, ids, i % 2 === 0).write()}}`;
+  const all = files.map((file) => {
+    const messages = file.messages.flatMap(withNested);
+    return { file, messages, enums: [...file.enums, ...messages.flatMap((message) => message.nestedEnums)] };
   });
-  const entry = files.at(-1);
-  return [
-    "/*! For license information please see extension.js.LICENSE.txt */\n",
-    "(()=>{var e={",
-    `${runtimeId}:(e,t)=>{"use strict";Object.defineProperty(t,"__esModule",{value:!0});${runtime}},`,
-    modules.join(","),
-    "},t={};function n(r){var o=t[r];if(void 0!==o)return o.exports;var i=t[r]={exports:{}};",
-    "return e[r].call(i.exports,i,i.exports,n),i.exports}",
-    `var r=n(${entry === undefined ? runtimeId : (ids.get(entry.name) ?? runtimeId)});module.exports=r})();\n`,
-  ].join("");
+  const names = new Map<string, string>();
+  for (const { enums, messages } of all)
+    for (const type of [...enums, ...messages]) names.set(type.typeName, `$${names.size.toString(36)}`);
+  const written = all.flatMap(({ file, messages, enums }, i) => {
+    const writer = new Writer(names, i % 2 === 0);
+    return [
+      ...enums.map((one) => writer.enumeration(one)),
+      ...messages.map((one) => writer.message(one)),
+      ...file.services.map((one) => writer.service(one)),
+    ];
+  });
+  const exported = all.at(-1)?.messages.map((type) => `${exportName(type)}:${names.get(type.typeName)}`) ?? [];
+  const license = "/*! For license information please see extension.js.LICENSE.txt */\n";
+  return `${license}(()=>{"use strict";${runtime}${written.join("")}module.exports={${exported.join(",")}}})();\n`;
 }
-
-const runtimeId = 1009;
 
 /** The part of the runtime that the generated code names; the real one is a thousand lines more. */
 const runtime =
-  'class r{constructor(){}}t.Message=r;const o=new Map;t.proto3={syntax:"proto3",util:{newFieldList:e=>({list:e}),initPartial(e,t){Object.assign(t,e)},setEnumType(e,t,n){o.set(e,{typeName:t,values:n})}},getEnumType:e=>o.get(e)},t.MethodKind={Unary:0,ServerStreaming:1,ClientStreaming:2,BiDiStreaming:3};';
+  'const o=new Map,r={Message:class{},proto3:{syntax:"proto3",util:{newFieldList:e=>({list:e}),initPartial(e,t){Object.assign(t,e)},setEnumType(e,t,n){o.set(e,{typeName:t,values:n})}},getEnumType:e=>o.get(e)},MethodKind:{Unary:0,ServerStreaming:1,ClientStreaming:2,BiDiStreaming:3}};';
 
 const methodKinds = {
   unary: "Unary",
@@ -38,55 +36,37 @@ const methodKinds = {
   bidi_streaming: "BiDiStreaming",
 } as const;
 
-/** One file of the schema as one module function: `e` is the module, `t` its exports, `n` what imports others. */
-class ModuleWriter {
-  readonly #file: DescFile;
-  readonly #ids: ReadonlyMap<string, number>;
+/** Writes the types of one file: `r` is the runtime. */
+class Writer {
+  readonly #names: ReadonlyMap<string, string>;
   readonly #staticMembers: boolean;
-  readonly #names = new ShortNames(["e", "t", "n", "r"]);
-  readonly #local = new Map<string, string>();
-  readonly #imports = new Map<string, string>();
 
-  constructor(file: DescFile, ids: ReadonlyMap<string, number>, staticMembers: boolean) {
-    this.#file = file;
-    this.#ids = ids;
+  constructor(names: ReadonlyMap<string, string>, staticMembers: boolean) {
+    this.#names = names;
     this.#staticMembers = staticMembers;
   }
 
-  write(): string {
-    const messages = this.#file.messages.flatMap(withNested);
-    const enums = [...this.#file.enums, ...messages.flatMap((message) => message.nestedEnums)];
-    for (const type of [...enums, ...messages]) this.#local.set(type.typeName, this.#names.next());
-    const body = [
-      ...enums.map((one) => this.#enum(one)),
-      ...messages.map((one) => this.#message(one)),
-      ...this.#file.services.map((one) => this.#service(one)),
-    ];
-    const imports = [...this.#imports].map(([name, local]) => `,${local}=n(${this.#ids.get(name) ?? runtimeId})`);
-    return `"use strict";Object.defineProperty(t,"__esModule",{value:!0});const r=n(${runtimeId})${imports.join("")};${body.join("")}`;
-  }
-
-  #enum(type: DescEnum): string {
-    const local = this.#localOf(type.typeName);
+  enumeration(type: DescEnum): string {
+    const local = this.#reference(type);
     const members = type.values.map((value) => `e[e.${value.localName}=${value.number}]=${quote(value.localName)}`);
     const values = type.values.map((value) => `{no:${value.number},name:${quote(value.name)}}`);
     return [
-      `var ${local};(function(e){${members.join(",")}})(${local}||(t.${exportName(type)}=${local}={})),`,
+      `var ${local};(function(e){${members.join(",")}})(${local}||(${local}={})),`,
       `r.proto3.util.setEnumType(${local},${quote(type.typeName)},[${values.join(",")}]);`,
     ].join("");
   }
 
-  #message(type: DescMessage): string {
-    const local = this.#localOf(type.typeName);
+  message(type: DescMessage): string {
+    const local = this.#reference(type);
     const list = `r.proto3.util.newFieldList(()=>[${type.fields.map((field) => this.#field(field, type)).join(",")}])`;
     const create = "constructor(e){super(),r.proto3.util.initPartial(e,this)}";
     if (this.#staticMembers) {
       const members = `static runtime=r.proto3;static typeName=${quote(type.typeName)};static fields=${list};`;
-      return `class ${local} extends r.Message{${create}${members}}t.${exportName(type)}=${local};`;
+      return `class ${local} extends r.Message{${create}${members}}`;
     }
     return [
       `var ${local}=class extends r.Message{${create}static fromBinary(e,t){return(new ${local}).fromBinary(e,t)}};`,
-      `t.${exportName(type)}=${local},${local}.runtime=r.proto3,${local}.typeName=${quote(type.typeName)},${local}.fields=${list};`,
+      `${local}.runtime=r.proto3,${local}.typeName=${quote(type.typeName)},${local}.fields=${list};`,
     ].join("");
   }
 
@@ -124,25 +104,16 @@ class ModuleWriter {
     return `{kind:"enum",T:r.proto3.getEnumType(${this.#reference(field.enum)})}`;
   }
 
-  #service(service: DescService): string {
+  service(service: DescService): string {
     const methods = service.methods.map((method) => {
       const types = `I:${this.#reference(method.input)},O:${this.#reference(method.output)}`;
       return `${method.localName}:{name:${quote(method.name)},${types},kind:r.MethodKind.${methodKinds[method.methodKind]}}`;
     });
-    return `t.${service.name}={typeName:${quote(service.typeName)},methods:{${methods.join(",")}}};`;
+    return `var ${service.name}={typeName:${quote(service.typeName)},methods:{${methods.join(",")}}};`;
   }
 
-  /** A class of this module by its short name, one of another through its import. */
   #reference(type: DescMessage | DescEnum): string {
-    const local = this.#local.get(type.typeName);
-    if (local !== undefined) return local;
-    const from = this.#imports.get(type.file.name) ?? this.#names.next();
-    this.#imports.set(type.file.name, from);
-    return `${from}.${exportName(type)}`;
-  }
-
-  #localOf(typeName: string): string {
-    return this.#local.get(typeName) ?? "r";
+    return this.#names.get(type.typeName) ?? "r"; // protobuf's own types stand in the runtime
   }
 }
 
