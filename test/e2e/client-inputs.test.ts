@@ -79,7 +79,7 @@ it.each([
   expect((JSON.parse(body) as Answer).choices[0].message.content).toBe(text);
 });
 
-it("pictures in results of tools reach the model, in three APIs", async () => {
+it("pictures in results of tools reach the model, in four APIs", async () => {
   const data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
   const url = `data:image/png;base64,${data}`;
   const call = { id: "c", type: "function", function: { name: "s", arguments: "{}" } };
@@ -117,6 +117,28 @@ it("pictures in results of tools reach the model, in three APIs", async () => {
           { type: "function_call", call_id: "c", name: "s", arguments: "{}" },
           { type: "function_call_output", call_id: "c", output: [{ type: "input_image", image_url: url }] },
           ask,
+        ],
+      },
+    ],
+    [
+      "/v1beta/models/swe-1.6:generateContent",
+      {
+        contents: [
+          { role: "user", parts: [{ text: "x" }] },
+          { role: "model", parts: [{ functionCall: { name: "s", args: {} } }] },
+          {
+            role: "user",
+            parts: [
+              {
+                functionResponse: {
+                  name: "s",
+                  response: { result: "y" },
+                  parts: [{ inlineData: { mimeType: "image/png", data } }],
+                },
+              },
+            ],
+          },
+          { role: "user", parts: [{ text: "echo-prompt" }] },
         ],
       },
     ],

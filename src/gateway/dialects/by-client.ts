@@ -43,6 +43,7 @@ const repeatedWords = new RegExp(
  *   four seconds and again after seven, for any error.
  * - Qwen Code waits a minute after a rate limit in a stream and asks again, ten times. After any other error of a stream it asks
  *   for the rest of the answer, three times. It does neither where the error's type is `invalid_request_error`.
+ * - Gemini CLI shows the whole body to its user.
  * - LangChain repeats a request up to six times after every status but 400 to 407, 409 and 413, and waits longer each time. After a
  *   429 it waits for `retry-after` first, in silence.
  */
@@ -52,6 +53,7 @@ const clients: readonly Client[] = [
   { userAgent: /^pi \(/i, firstRefusalIsFinal: true, repeatsOn: repeatedWords },
   { userAgent: /^factory-cli\//i, firstRefusalIsFinal: true, repeatsLate: true },
   { userAgent: /^QwenCode\//i, firstRefusalIsFinal: true, streamErrorIsFinal: true },
+  { userAgent: /^GeminiCLI/i, showsBody: true },
   { userAgent: /^langchain/i, firstRefusalIsFinal: true, finalStatus: 400 },
 ];
 
@@ -118,7 +120,7 @@ function onlyMessage(body: unknown): unknown {
   if (typeof error !== "object" || error === null || !("message" in error)) return body;
   const { message } = error;
   const member = (name: string) => (name in error ? { [name]: (error as Record<string, unknown>)[name] } : {});
-  return { ...body, error: { message, ...member("type"), ...member("param"), ...member("code") } };
+  return { ...body, error: { message, ...member("type"), ...member("param"), ...member("code"), ...member("status") } };
 }
 
 /** The message if the table has none. */

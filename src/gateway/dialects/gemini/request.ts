@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { isObject, type JsonObject, objectOf, writeJson } from "../../../base/json.ts";
 import type { Message, Part, ResponseFormat, ToolCall, TurnRequest } from "../../../log/request.ts";
+import { parsePart } from "../content.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { fileParts } from "../files.ts";
 import { History, type Speaker } from "../history.ts";
@@ -185,11 +186,13 @@ interface ReadParts {
 /** The parts of a content, by kind. Thoughts are not read again: only Google can tell whether they are its own. */
 function partsIn(content: JsonObject, path: string, history: History): ReadParts {
   const read: ReadParts = { parts: [], calls: [], results: [] };
-  const given = content["parts"] ?? [];
+  const given = content["parts"] ?? content["content"] ?? []; // other APIs' word
   for (const [i, each] of (Array.isArray(given) ? given : [given]).entries()) {
     const part = typeof each === "string" ? { text: each } : camelCased(each);
     const at = `${path}.parts[${i}]`;
-    if (!isObject(part)) history.leaveOut("part");
+    if (isObject(each) && typeof each["type"] === "string")
+      read.parts.push(...parsePart(each, at, history)); // of another API
+    else if (!isObject(part)) history.leaveOut("part");
     else if (part["thought"] !== true) readPart(part, at, history, read);
   }
   return read;

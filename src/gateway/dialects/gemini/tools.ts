@@ -2,7 +2,7 @@ import { z } from "zod";
 import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { Tool, ToolChoice } from "../../../log/request.ts";
 import { parseAt, refuse } from "../parse-body.ts";
-import { functionToolOf } from "../tool-forms.ts";
+import { clientTool, functionToolOf, hostedType } from "../tool-forms.ts";
 import { camelCased } from "./members.ts";
 
 /** `tools`: declarations of the client's functions, and Google's own tools, each under its name. */
@@ -27,8 +27,11 @@ export const toolConfigSchema = z
   .preprocess(camelCased, z.looseObject({ functionCallingConfig: callingConfig.nullish() }))
   .nullish();
 
+/** What is said of a tool that has the form of no API. */
+const otherForm = { form: '{"functionDeclarations":[{"name":"…","parameters":{}}]}', member: "type" } as const;
+
 /**
- * The client's functions, and the names of Google's own tools (`ignored`).
+ * The client's functions, and the names of Google's own tools (`ignored`). Tools in the form of another API are read, too.
  *
  * @throws MillraceError `invalid_request` with the path of a declaration that does not fit.
  */
@@ -45,7 +48,11 @@ export function parseTools(given: z.infer<typeof toolsSchema>): {
       const shape = plain ?? parameters;
       tools.push(functionToolOf({ ...said, parameters: shape && jsonSchemaOf(shape) }));
     }
-    for (const name of Object.keys(hosted)) if (hosted[name]) ignored.add(name);
+    if ("type" in hosted || "function" in hosted || "name" in hosted) {
+      const tool = clientTool(hosted, `tools[${i}]`, otherForm);
+      if (tool === undefined) ignored.add(hostedType(hosted));
+      else tools.push(tool);
+    } else for (const name of Object.keys(hosted)) if (hosted[name]) ignored.add(name);
   }
   return { tools, ignored: [...ignored] };
 }
