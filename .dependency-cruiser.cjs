@@ -46,7 +46,7 @@ const order = {
     keys: [".", "terminal"],
     "gateway-process": [".", "terminal"],
     service: [".", "terminal", "gateway-process"],
-    clients: [".", "terminal", "gateway-process"],
+    clients: [".", "terminal", "keys", "gateway-process"],
     serve: [".", "terminal", "keys", "gateway-process", "clients"],
     limits: [".", "terminal", "serve"],
     compose: [".", "terminal", "config", "agents", "keys", "gateway-process", "serve", "limits"],

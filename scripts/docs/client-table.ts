@@ -1,4 +1,4 @@
-import type { Client, Machine, Target } from "../../src/cli/clients/client.ts";
+import type { Client, Machine, SetupKey, Target } from "../../src/cli/clients/client.ts";
 import { clients } from "../../src/cli/clients/clients.ts";
 import { list } from "./markdown.ts";
 
@@ -9,10 +9,13 @@ const target: Target = {
   models: [{ id: "swe-2", name: "SWE-2", contextTokens: 200_000, maxOutputTokens: 32_000, images: false }],
   small: "swe-2",
   newest: {},
-  keyCommand: "millrace keys --value",
-  keyWords: ["millrace", "keys", "--value"],
   shell: "sh",
 };
+/** The key of a client. */
+function keyOf(name: string): SetupKey {
+  const words = ["millrace", "keys", "--value", "--for", name];
+  return { value: "…", variable: "…", words, command: words.join(" "), file: `~/.millrace/setup/${name}.key` };
+}
 const place: Machine = { homeFolder: "~", env: {}, platform: "linux", ownFolder: "~/.millrace" };
 
 /** How each client is started and set up: the word for `run` and `setup`, what `setup` writes, and what is left to do. */
@@ -23,19 +26,20 @@ export function clientList(): string {
 
 /** What `millrace setup generic` prints. */
 export function otherClients(): string {
-  const notes = clients.find(({ name }) => name === "generic")?.notes(target, {}) ?? [];
+  const notes = clients.find(({ name }) => name === "generic")?.notes(target, keyOf("generic"), {}) ?? [];
   return ["```", ...notes, "```"].join("\n");
 }
 
-function lineOf({ name, title, edits, launch, notes }: Client): readonly [name: string, meaning: string] {
-  const files = edits?.(target, place).map(({ file }) => `\`${file}\``) ?? [];
-  const [then = ""] = notes(target, {});
+function lineOf({ name, title, edits, launch, notes, isUntried }: Client): readonly [name: string, meaning: string] {
+  const files = edits?.(target, keyOf(name), place).map(({ file }) => `\`${file}\``) ?? [];
+  const [then = ""] = notes(target, keyOf(name), {});
   const written =
     files.length === 0 ? "`setup` prints what to enter." : `\`setup\` writes ${files.join(", ")}. ${asCode(then)}`;
-  return [`${title}, \`${name}\``, launch === undefined ? `no \`run\`. ${written}` : written];
+  const tried = isUntried ? " No test of ours has driven it." : "";
+  return [`${title}, \`${name}\``, `${launch === undefined ? "no `run`. " : ""}${written}${tried}`];
 }
 
 /** The command line at the end of a note, as code. */
 function asCode(note: string): string {
-  return note.replace(/: ((?:export|echo|codex) .*)$/, ": `$1`");
+  return note.replace(/: ((?:codex|droid|millrace) .*)$/, ": `$1`");
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { claudeElsewhere } from "../../src/cli/clients/claude-code.ts";
@@ -150,12 +150,21 @@ describe("keys for others, with real processes", { timeout: patienceMs }, () => 
   it("are not for a Claude Code that a variable or a project leads to another server", async () => {
     const { home, served } = await world();
     const printed = (env: Readonly<Record<string, string>>, url = served.url) =>
-      millrace(["keys", "--value", "--for-claude-code", url], { home, env });
-    expect((await printed({ ANTHROPIC_BASE_URL: served.url })).stdout.trim()).toBe(served.key);
-    expect((await printed({ CLAUDE_CODE_USE_VERTEX: "0" })).stdout.trim()).toBe(served.key);
-    expect((await printed({ HTTPS_PROXY: "http://proxy", NO_PROXY: "corp, 127.0.0.1" })).stdout.trim()).toBe(
-      served.key,
-    );
+      millrace(["keys", "--value", "--for", "claude-code", "--at", url], { home, env });
+    const env = { MILLRACE_IDE_ONLY_HOME: home };
+    expect((await millrace(["setup", "claude-code", "--yes"], { home, env })).code).toBe(0);
+    const key = readFileSync(join(home, ".millrace/setup/claude-code.key"), "utf8");
+    rmSync(join(home, ".claude"), { recursive: true }); // what it says there wins over the environment
+    expect((await printed({ ANTHROPIC_BASE_URL: served.url })).stdout.trim()).toBe(key);
+    expect((await printed({ CLAUDE_CODE_USE_VERTEX: "0" })).stdout.trim()).toBe(key);
+    expect((await printed({ HTTPS_PROXY: "http://proxy", NO_PROXY: "corp, 127.0.0.1" })).stdout.trim()).toBe(key);
+    // the client's key, which only it has: its turns are those of `run claude-code`
+    const asked = await openai({ url: served.url, key }).chat.completions.create(ask("hello")).withResponse();
+    const turn = asked.response.headers.get("x-millrace-turn") ?? "";
+    const summary = await fetch(`${served.url}/dashboard/api/turns/${turn}/summary`, {
+      headers: { authorization: `Bearer ${served.key}` },
+    });
+    expect(await summary.json()).toMatchObject({ key: "claude-code" });
     for (const env of [
       { ANTHROPIC_BASE_URL: "https://other.example" },
       { CLAUDE_CODE_USE_BEDROCK: "1" },
@@ -180,6 +189,9 @@ describe("keys for others, with real processes", { timeout: patienceMs }, () => 
     expect(found({ HTTP_PROXY: "http://proxy" })).toBe(file);
     expect(found({ HTTP_PROXY: "http://proxy", NO_PROXY: "127.0.0.1" })).toBeUndefined();
     expect(found({ HTTP_PROXY: "http://proxy" }, { NO_PROXY: "*" })).toBeUndefined();
+    expect((await millrace(["setup", "claude-code", "--undo", "--yes"], { home, env })).code).toBe(0);
+    const gone = await fetch(`${served.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+    expect(gone.status).toBe(401);
     expect(found({ NO_PROXY: "corp" }, { HTTP_PROXY: "http://proxy", NO_PROXY: "127.0.0.1" })).toBe(file);
   });
 });

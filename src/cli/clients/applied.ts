@@ -24,6 +24,8 @@ interface AppliedChange {
     /** The file before the first change; null if there was none. */
     readonly before: string | null;
     readonly afterDigest: string;
+    /** The file's mode before a key stood in it. */
+    readonly mode?: number;
   }[];
 }
 
@@ -44,15 +46,19 @@ export function applyChanges(folder: string, client: string, changes: readonly P
   const earlier = readApplied(folder, client);
   const files = [
     ...(earlier?.files ?? []).filter((known) => changes.every(({ edit }) => edit.file !== known.edit.file)),
-    ...changes.map(({ edit, before, after }) => ({
-      edit,
-      before: withoutOurs(earlier, edit.file, before) ?? null,
-      afterDigest: digest(after),
-    })),
+    ...changes.map(({ edit, before, after }) => {
+      const mode = earlier?.files.find((known) => known.edit.file === edit.file)?.mode ?? modeOf(edit.file);
+      return {
+        edit,
+        before: withoutOurs(earlier, edit.file, before) ?? null,
+        afterDigest: digest(after),
+        ...(edit.isSecret && mode !== undefined ? { mode } : {}),
+      };
+    }),
   ];
   writeAtomically(recordFile(folder, client), `${JSON.stringify({ files } satisfies AppliedChange, null, 2)}\n`, 0o600);
   for (const { edit, before, after } of changes)
-    if (after !== (before ?? "")) writeAtomically(edit.file, after, undefined);
+    if (edit.isSecret || after !== (before ?? "")) writeAtomically(edit.file, after, edit.isSecret ? 0o600 : undefined);
 }
 
 /** The changes that an undo would make to the files. Throws `invalid_request` when nothing was set up. */
@@ -91,9 +97,9 @@ export function undoChanges(
 ): void {
   const applied = readApplied(folder, client);
   for (const { edit, before, after } of changes) {
-    const wasThere = applied?.files.find((file) => file.edit.file === edit.file)?.before !== null;
+    const known = applied?.files.find((file) => file.edit.file === edit.file);
     if (before === undefined) continue;
-    if (wasThere || after.trim() !== "") writeAtomically(edit.file, after, undefined);
+    if (known?.before !== null || after.trim() !== "") writeAtomically(edit.file, after, known?.mode);
     else {
       removeSync(edit.file);
       removeEmptyFolders(dirname(edit.file), home);
@@ -111,12 +117,16 @@ function readText(file: string): string | undefined {
   return existsSync(file) ? readFileSync(file, "utf8") : undefined;
 }
 
-/** Through a link to the file it points at; an existing file keeps its mode. */
+/** Through a link to the file it points at. Without a mode an existing file keeps its own. */
 function writeAtomically(file: string, text: string, mode: number | undefined): void {
   const target = existsSync(file) ? realpathSync(file) : file;
-  const keptMode = existsSync(target) ? statSync(target).mode & 0o777 : (mode ?? 0o644);
   mkdirSync(dirname(target), { recursive: true });
-  replaceFileSync(target, text, keptMode);
+  replaceFileSync(target, text, mode ?? modeOf(target) ?? 0o644);
+}
+
+function modeOf(file: string): number | undefined {
+  const mode = statSync(file, { throwIfNoEntry: false })?.mode;
+  return mode === undefined ? undefined : mode & 0o777;
 }
 
 function digest(text: string): string {

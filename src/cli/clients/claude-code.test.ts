@@ -12,19 +12,19 @@ const target: Target = {
   models: [],
   small: "m",
   newest: {},
-  keyCommand: "key",
-  keyWords: ["key"],
   shell: "sh",
 };
 
 afterEach(() => rmSync(homeFolder, { recursive: true, force: true }));
+
+const key = { value: "k", variable: "V", command: "key", words: ["key"], file: "k" };
 
 /** What `setup` sets under `env`, for a user with these variables in the settings. */
 function setUp(own: Readonly<Record<string, string>>, of = target): Readonly<Record<string, unknown>> {
   mkdirSync(join(homeFolder, ".claude"), { recursive: true });
   writeFileSync(join(homeFolder, ".claude/settings.json"), JSON.stringify({ env: own }));
   const machine = { homeFolder, env: { NO_PROXY: "corp" }, platform: process.platform, ownFolder: homeFolder };
-  const [edit] = claudeCode.edits?.(of, machine) ?? [];
+  const [edit] = claudeCode.edits?.(of, key, machine) ?? [];
   if (edit?.kind !== "json") throw new Error("no settings");
   return Object.fromEntries(edit.set.flatMap(({ path: [at, name], value }) => (at === "env" ? [[name, value]] : [])));
 }
@@ -46,7 +46,7 @@ it("names the account's newest model of each family, also where no such variable
     "claude-haiku": "claude-haiku-4.5",
   };
   const machine = { homeFolder, env: {}, platform: process.platform, ownFolder: homeFolder };
-  const run = { key: "key", variable: "MILLRACE_X_API_KEY", command: "printf key", folder: homeFolder };
+  const run = { value: "key", variable: "MILLRACE_X_API_KEY", command: "printf key", folder: homeFolder };
   const families = {
     ANTHROPIC_DEFAULT_OPUS_MODEL: "claude-opus-4-6",
     ANTHROPIC_DEFAULT_SONNET_MODEL: "claude-sonnet-4-5",

@@ -3,21 +3,21 @@ import { dirname, join } from "node:path";
 import { parse } from "jsonc-parser";
 import { isObject } from "../../base/json.ts";
 import { isExempt, isProxy, loopbackExemption } from "../../base/node/loopback.ts";
-import { type Client, type Machine, smallNote, type Target } from "./client.ts";
-import { type ManagedPaths, refuseManaged } from "./managed.ts";
+import { type Client, type Machine, none, npm, smallNote, type Target } from "./client.ts";
 
 /**
  * Variables that lead Claude Code's requests to another host or cloud, or give them another key or other headers. Settings win over the
  * environment, and an empty value counts as none. Source: docs/dev/wire/clients.md, "Configurations that lead elsewhere".
  */
 const elsewhere = [
-  ..."ANTHROPIC_API_KEY ANTHROPIC_UNIX_SOCKET ANTHROPIC_CUSTOM_HEADERS CLAUDE_CODE_OAUTH_TOKEN CLAUDE_CODE_API_BASE_URL".split(
+  ..."ANTHROPIC_AUTH_TOKEN ANTHROPIC_API_KEY ANTHROPIC_UNIX_SOCKET ANTHROPIC_CUSTOM_HEADERS CLAUDE_CODE_OAUTH_TOKEN CLAUDE_CODE_API_BASE_URL".split(
     " ",
   ),
   ..."BEDROCK VERTEX FOUNDRY MANTLE GATEWAY ANTHROPIC_AWS ANTHROPIC_GOOGLE_CLOUD"
     .split(" ")
     .map((cloud) => `CLAUDE_CODE_USE_${cloud}`),
 ];
+const emptied = Object.fromEntries(elsewhere.map((name) => [name, ""]));
 /** What a user calls a family in Claude Code (`/model opus`, a sub-agent's `model: opus`), as its variable has it, and as the account's models begin. */
 const families = ["OPUS", "SONNET", "HAIKU", "FABLE"] as const;
 /** Variables that take one model for all: a sub-agent could no longer name its own. */
@@ -32,54 +32,59 @@ export const claudeCode: Client = {
   aliases: ["claude", "claudecode", "cc"],
   title: "Claude Code",
   programs: ["claude"],
-  install: "npm install --global @anthropic-ai/claude-code",
+  install: npm("@anthropic-ai/claude-code"),
   refused: /^--(?:settings|managed-settings)(?:=|$)/, // of two the last one counts
-  edits: (target, machine) => [
-    {
-      kind: "json",
-      file: settingsFile(machine),
-      set: [
-        { path: ["apiKeyHelper"], value: `${target.keyCommand} --for-claude-code ${target.url}` },
-        ...Object.entries({ ...variables(target), ...ownExemption(machine) }).map(([name, value]) => ({
-          path: ["env", name],
-          value,
-        })),
-        ...["ANTHROPIC_AUTH_TOKEN", ...elsewhere].map((name) => ({
-          path: ["env", name],
-          value: "",
-          ...(machine.env[name] === undefined && { ifThere: true as const }), // settings win over the shell's variables
-        })),
-        ...Object.entries(others(target)).map(([name, value]) => ({
-          path: ["env", name],
-          value,
-          ifThere: true as const,
-        })),
-        { path: ["model"], value: vendorSpelling(target.model), ifThere: true },
-      ],
-    },
-  ],
+  edits: (target, { command }, machine) => {
+    const env = (set: Readonly<Record<string, string>>, isAlways: (name: string) => boolean) =>
+      Object.entries(set).map(([name, value]) => ({
+        path: ["env", name],
+        value,
+        ...(!isAlways(name) && { ifThere: true as const }),
+      }));
+    return [
+      {
+        kind: "json",
+        file: settingsFile(machine),
+        set: [
+          { path: ["apiKeyHelper"], value: `${command} --at ${target.url}` },
+          ...env({ ...variables(target), ...ownExemption(machine) }, () => true),
+          ...env(emptied, (name) => machine.env[name] !== undefined), // settings win over the shell's variables
+          ...env(others(target), () => false),
+          { path: ["model"], value: vendorSpelling(target.model), ifThere: true },
+        ],
+      },
+    ];
+  },
   notes: (target) => [
     "Every session of Claude Code now uses the gateway. `millrace setup claude-code --undo` restores the earlier settings.",
     "A project whose own .claude/settings.json names another host or a proxy gets no key; `millrace run claude-code` asks the gateway there, too.",
     ...smallNote(target),
   ],
-  launch(target, run, machine) {
-    refuseManaged(claudeCode, managedPaths, managedSettings, machine);
-    const model = vendorSpelling(target.model);
+  launch(target, { command }, machine) {
     const own = { ...variables(target), ...loopbackExemption(machine.env) };
-    const env = {
-      ...Object.fromEntries(["ANTHROPIC_AUTH_TOKEN", ...elsewhere].map((name) => [name, ""])),
-      ...others(target),
-      ...own,
+    const settings = {
+      apiKeyHelper: command,
+      model: vendorSpelling(target.model),
+      env: { ...emptied, ...others(target), ...own },
     };
-    return {
-      // the key is in no argument: other users can read those
-      args: ["--settings", JSON.stringify({ apiKeyHelper: run.command, model, env })],
-      env: {
-        ...Object.fromEntries(["ANTHROPIC_AUTH_TOKEN", ...elsewhere].map((name) => [name, undefined])),
-        ...own,
-      },
-    };
+    // the key is in no argument: other users can read those
+    return { args: ["--settings", JSON.stringify(settings)], env: { ...none(elsewhere), ...own } };
+  },
+  // source: code.claude.com/docs, "Settings"
+  managed: {
+    settings: [
+      ...["ANTHROPIC_BASE_URL", ...elsewhere].map((name) => `env.${name}`),
+      ..."apiKeyHelper forceLoginMethod forceLoginOrgUUID".split(" "),
+    ],
+    paths: {
+      linux: ["etc/claude-code/managed-settings.json", "etc/claude-code/managed-settings.d"],
+      darwin: [
+        "Library/Application Support/ClaudeCode/managed-settings.json",
+        "Library/Application Support/ClaudeCode/managed-settings.d",
+        "Library/Managed Preferences/com.anthropic.claudecode.plist",
+      ],
+      win32: ["C:\\Program Files\\ClaudeCode", "C:\\ProgramData\\ClaudeCode"],
+    },
   },
 };
 
@@ -166,18 +171,3 @@ function ownExemption(machine: Machine): Readonly<Record<string, string>> {
 function settingsFile({ homeFolder, env }: Pick<Machine, "homeFolder" | "env">): string {
   return join(env["CLAUDE_CONFIG_DIR"] || join(homeFolder, ".claude"), "settings.json");
 }
-
-/** Settings of an administrator that would lead it elsewhere, and where they are. Source: code.claude.com/docs, "Settings". */
-const managedSettings = [
-  ...["ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", ...elsewhere].map((name) => `env.${name}`),
-  ..."apiKeyHelper forceLoginMethod forceLoginOrgUUID".split(" "),
-];
-const managedPaths: ManagedPaths = {
-  linux: ["etc/claude-code/managed-settings.json", "etc/claude-code/managed-settings.d"],
-  darwin: [
-    "Library/Application Support/ClaudeCode/managed-settings.json",
-    "Library/Application Support/ClaudeCode/managed-settings.d",
-    "Library/Managed Preferences/com.anthropic.claudecode.plist",
-  ],
-  win32: ["C:\\Program Files\\ClaudeCode", "C:\\ProgramData\\ClaudeCode"],
-};

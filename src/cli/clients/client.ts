@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { loopbackExemption } from "../../base/node/loopback.ts";
-import { type Shell, setFromCommand, setVariable } from "../terminal/shell.ts";
+import { type Shell, setVariable } from "../terminal/shell.ts";
 
 /** A model as the gateway lists it. */
 export interface ListedModel {
@@ -24,10 +24,6 @@ export interface Target {
   readonly small: string;
   /** The account's newest model of each family: `claude-opus` to `claude-opus-4.6`. */
   readonly newest: Readonly<Record<string, string>>;
-  /** A command line that prints the gateway's key, for configurations whose client runs it in a shell. */
-  readonly keyCommand: string;
-  /** The same as a program and its arguments. */
-  readonly keyWords: readonly string[];
   /** The user's shell, for the lines to type. */
   readonly shell: Shell;
 }
@@ -43,25 +39,50 @@ export interface Machine {
   readonly systemFolder?: string;
 }
 
+/** An administrator's settings of one client. */
+export interface Managed {
+  /**
+   * Where they are, by system: a file, or a folder whose files (`.json`) all count. A `.plist` is what a Mac's management laid down, for all
+   * users or (in a folder of the user's name) for one.
+   */
+  readonly paths: Readonly<Record<"linux" | "darwin" | "win32", readonly string[]>>;
+  /** Those that lead the client elsewhere, as dotted paths. */
+  readonly settings: readonly string[];
+  /** A variable that names another file of them. */
+  readonly variable?: string;
+}
+
 /** How the first of a client's programs is started, pointed at the gateway. */
 export interface ClientStart {
   /** Arguments before those of the user. */
   readonly args?: readonly string[];
   /** Undefined takes a variable of the user away. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env?: Readonly<Record<string, string | undefined>>;
   /** Files of this run that the arguments name. No key stands in them. */
   readonly files?: readonly { readonly file: string; readonly text: string }[];
 }
 
-/** The key of one run of one client. It ends with the run. */
-export interface RunKey {
-  readonly key: string;
-  /** The variable that has it in the client's environment: random, so that no file of a project can name it. */
+/** A key that one client alone has, and ways to it. */
+interface ClientKey {
+  readonly value: string;
+  /** A variable with a random name, so that no file of a project can name it. */
   readonly variable: string;
-  /** A shell's command line that prints it there. */
+  /** A shell's command line that prints the key. */
   readonly command: string;
+}
+
+/** The key of one run. It ends with the run; its variable stands in the client's environment. */
+export interface RunKey extends ClientKey {
   /** For the files of this run. */
   readonly folder: string;
+}
+
+/** The key of a client that is set up. It ends with `--undo`. */
+export interface SetupKey extends ClientKey {
+  /** The command that prints it, as a program and its arguments. */
+  readonly words: readonly string[];
+  /** The file that holds it, mode 0600. */
+  readonly file: string;
 }
 
 /** One client, as data: how its configuration is changed, and how it is started without changing it. */
@@ -74,27 +95,22 @@ export interface Client {
   readonly programs: readonly string[];
   /** The command that installs it, as its makers give it; undefined where there is no one command for every system. */
   readonly install?: string;
+  /** No test of ours has driven it: what is written follows its documentation. */
+  readonly isUntried?: true;
   /** A folder that is there once it was used, for clients that no shell starts. */
   readonly folder?: (machine: Machine) => string;
+  /** It finds the key by itself. */
+  readonly isKeyless?: true;
   /** The lasting changes that point the client at the gateway; undefined if the user must type them. */
-  readonly edits?: (target: Target, machine: Machine) => readonly FileEdit[];
+  readonly edits?: (target: Target, key: SetupKey, machine: Machine) => readonly FileEdit[];
   /** Notes for the user after the changes; for a client without changes, the whole instructions, in a shell that has the variables `env`. */
-  readonly notes: (target: Target, env: Machine["env"]) => readonly string[];
-  /**
-   * How it is started; `run.variable` stands in its environment already. Undefined for programs with windows. Throws `invalid_request`
-   * where a configuration that no argument overrides would lead it elsewhere.
-   */
+  readonly notes: (target: Target, key: SetupKey, env: Machine["env"]) => readonly string[];
+  /** How it is started by `run`. Undefined for programs with windows. */
   readonly launch?: (target: Target, run: RunKey, machine: Machine) => ClientStart;
   /** Its own arguments that would win over those of `launch` and lead it, with the gateway's key, to another host: `run` refuses them by name. */
   readonly refused?: RegExp;
-}
-
-/** The variable that clients read the gateway's key from, where their configuration names one. */
-export const keyVariable = "MILLRACE_API_KEY";
-
-/** The shell line that sets the variable in which the client looks for the key. */
-export function exportKey({ keyWords, shell }: Target, variable = keyVariable): string {
-  return setFromCommand(variable, keyWords, shell);
+  /** An administrator's settings, which win over `launch`: where one leads the client elsewhere, `run` does not start it. */
+  readonly managed?: Managed;
 }
 
 /** Lines for a shell's start-up file that set these variables, and empty those of `others` that the shell has: they would win. */
@@ -120,9 +136,26 @@ export function smallNote({ model, small }: Target): readonly string[] {
   return small === model ? [] : [`Titles and other small work go to ${small}, which costs nothing.`];
 }
 
+/** What the account's list tells of the chosen model. */
+export function limitsOf({ model, models }: Target): Partial<ListedModel> {
+  return models.find(({ id }) => id === model) ?? {};
+}
+
 /** Members for a configuration, without those that the account's list does not tell. */
 export function told(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+/** What a client wants to know of a model where the account's list does not tell it. */
+export const usual = { context: 128_000, output: 32_768 };
+
+/** Variables, each without a value. */
+export function none(names: readonly string[]): Readonly<Record<string, undefined>> {
+  return Object.fromEntries(names.map((name) => [name, undefined]));
+}
+
+export function json(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
 }
 
 /** The folder of a client's configuration, where it follows the XDG Base Directory specification. */
@@ -147,7 +180,22 @@ export interface SetValue {
 }
 
 /** A change to one configuration file, as data, so that it can be shown, made and taken back. */
-export type FileEdit =
-  | { readonly kind: "json" | "yaml"; readonly file: string; readonly set: readonly SetValue[] }
-  /** Lines of our own between two marks, at the end of the file. */
-  | { readonly kind: "block"; readonly file: string; readonly lines: readonly string[] };
+export type FileEdit = {
+  readonly file: string;
+  /** The key itself stands in it: its mode is 0600. */
+  readonly isSecret?: true;
+} & (
+  | { readonly kind: "json" | "yaml"; readonly set: readonly SetValue[] }
+  /** Lines of our own between two marks, at the end of a file of TOML or of variables. */
+  | { readonly kind: "block"; readonly lines: readonly string[] }
+);
+
+/** A value of a configuration by its dotted path. */
+export function put(path: string, value: unknown, more: Partial<SetValue> = {}): SetValue {
+  return { path: path.split("."), value, ...more };
+}
+
+/** The command that installs a package of npm for every folder. */
+export function npm(name: string): string {
+  return `npm install --global ${name}`;
+}

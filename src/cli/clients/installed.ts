@@ -1,13 +1,13 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import type { Secret } from "../../base/secret.ts";
 import type { CommandContext } from "../command.ts";
+import { clientKeyFile, variableOf } from "../keys/client-key.ts";
 import { askNumbers, canAsk } from "../terminal/ask-yes.ts";
 import { nothingHere } from "../terminal/exit-codes.ts";
 import { isOnPath, millraceCommand, millraceWords } from "../terminal/own-command.ts";
-import { shellOf } from "../terminal/shell.ts";
-import type { Client, Machine } from "./client.ts";
+import type { Client, Machine, SetupKey } from "./client.ts";
 import { clients } from "./clients.ts";
-import type { KeyWay } from "./target.ts";
 
 /** Whether a shell finds the client, or its folder is there. */
 export function isInstalled({ programs, folder }: Client, machine: Machine): boolean {
@@ -65,11 +65,14 @@ export function setUpClients(folder: string): readonly string[] {
   }
 }
 
-/** How the clients of this user get the key of the gateway. */
-export function keyWay(shell: Pick<Machine, "env" | "platform">): KeyWay {
+/** The key of a client that is set up, with the ways to it that its configuration can name. */
+export function setupKey({ name }: Client, key: Secret, machine: Machine): SetupKey {
+  const words = ["keys", "--value", "--for", name];
   return {
-    keyCommand: `${millraceCommand(shell)} keys --value`,
-    keyWords: [...millraceWords(shell), "keys", "--value"],
-    shell: shellOf(shell),
+    value: key.reveal(),
+    variable: variableOf(key),
+    words: [...millraceWords(machine), ...words],
+    command: `${millraceCommand(machine)} ${words.join(" ")}`,
+    file: clientKeyFile({ folder: machine.ownFolder }, name),
   };
 }

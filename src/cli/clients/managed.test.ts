@@ -3,7 +3,8 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { temporaryHome } from "../../../test/support/home.ts";
 import type { Target } from "./client.ts";
-import { clients } from "./clients.ts";
+import { findClient } from "./clients.ts";
+import { startOf } from "./managed.ts";
 
 const target: Target = {
   url: "http://127.0.0.1:1",
@@ -11,19 +12,17 @@ const target: Target = {
   small: "m",
   newest: {},
   models: [],
-  keyCommand: "millrace keys --value",
-  keyWords: ["millrace", "keys", "--value"],
   shell: "sh",
 };
 
-const run = { key: "key", variable: "MILLRACE_X_API_KEY", command: "printf key", folder: "/nowhere" };
+const run = { value: "key", variable: "MILLRACE_X_API_KEY", command: "printf key", folder: "/nowhere" };
 
 function launch(name: string, file: string, text: string, platform: NodeJS.Platform) {
   const home = temporaryHome();
   mkdirSync(dirname(join(home, file)), { recursive: true });
   writeFileSync(join(home, file), text);
   const machine = { homeFolder: home, env: {}, platform, ownFolder: join(home, ".millrace"), systemFolder: home };
-  return clients.find((client) => client.name === name)?.launch?.(target, run, machine);
+  return startOf(findClient(name), target, run, machine);
 }
 
 const elsewhere = '{ "env": { "ANTHROPIC_BASE_URL": "https://gateway.example" } }';
@@ -72,8 +71,8 @@ describe.runIf(process.platform !== "win32")("an administrator's settings", () =
   it("that lead nowhere else are none of Millrace's business, and stay", () => {
     const file = "etc/claude-code/managed-settings.json";
     const harmless = '{ "permissions": { "deny": ["WebFetch"] }, "env": { "CLAUDE_CODE_USE_BEDROCK": "0" } }';
-    expect(launch("claude-code", file, harmless, "linux")?.args?.[0]).toBe("--settings");
+    expect(launch("claude-code", file, harmless, "linux").args?.[0]).toBe("--settings");
     const qwen = launch("qwen-code", "etc/qwen-code/settings.json", '{ "ui": { "theme": "x" } }', "linux");
-    expect(JSON.parse(qwen?.files?.[0]?.text ?? "")).toMatchObject({ ui: { theme: "x" }, modelProviders: {} });
+    expect(JSON.parse(qwen.files?.[0]?.text ?? "")).toMatchObject({ ui: { theme: "x" }, modelProviders: {} });
   });
 });

@@ -1,29 +1,23 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { type PlatformPath, posix, win32 } from "node:path";
+import { join, type PlatformPath, posix, win32 } from "node:path";
 import { parse as parseJson } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
 import { MillraceError } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
-import type { Client, Machine } from "./client.ts";
+import { type Client, type ClientStart, json, type Machine, type Managed, type RunKey, type Target } from "./client.ts";
 
 /**
- * Where an administrator's settings of one client are, by system: a file, or a folder whose files (`.json`) all count. A `.plist` is what a
- * Mac's management laid down, for all users or (in a folder of the user's name) for one.
+ * How `run` starts a client that has a `launch`. Throws `invalid_request` that names the file and the setting, where an administrator's
+ * settings would lead it to another server: they win over all that Millrace can pass on.
  */
-export type ManagedPaths = Readonly<Record<"linux" | "darwin" | "win32", readonly string[]>>;
+export function startOf(client: Client, target: Target, run: RunKey, machine: Machine): ClientStart {
+  if (client.managed !== undefined) refuseManaged(client, client.managed, machine);
+  return client.launch?.(target, run, machine) ?? {};
+}
 
-/**
- * Throws `invalid_request` that names the file and the setting, where an administrator's settings set one of `settings` (dotted paths): they
- * win over all that Millrace can pass on, so the client would not ask this gateway.
- */
-export function refuseManaged(
-  { title }: Pick<Client, "title">,
-  paths: ManagedPaths,
-  settings: readonly string[],
-  machine: Machine,
-): void {
-  for (const file of managedFiles(paths, machine)) {
-    const found = settings.find(isSetIn(file, title));
+function refuseManaged({ title }: Client, managed: Managed, machine: Machine): void {
+  for (const file of managedFiles(managed, machine)) {
+    const found = managed.settings.find(isSetIn(file, title));
     if (found === undefined) continue;
     throw new MillraceError("invalid_request", `${title} was not started: ${file} sets ${found}.`, {
       hint: `These settings of this machine's administrator win over all others, so ${title} would not ask this gateway.`,
@@ -31,12 +25,28 @@ export function refuseManaged(
   }
 }
 
-/** What an administrator's settings hold that are here. */
-export function managedContents(paths: ManagedPaths, machine: Machine): readonly unknown[] {
-  return managedFiles(paths, machine).map((file) => parsed(file, "The client"));
+/** Settings of one run in the place of an administrator's, which stay beside them: nothing of the user or the project wins over these. */
+export function inSystemSettings(
+  { managed, title }: Client,
+  own: object,
+  { folder }: RunKey,
+  machine: Machine,
+): Required<Pick<ClientStart, "env" | "files">> {
+  if (managed?.variable === undefined) return { env: {}, files: [] };
+  const theirs = managedFiles(managed, machine).map((file) => parsed(file, title));
+  const file = join(folder, "system.json");
+  return {
+    env: { [managed.variable]: file },
+    files: [{ file, text: json({ ...Object.assign({}, ...theirs), ...own }) }],
+  };
 }
 
-function managedFiles(paths: ManagedPaths, { platform, systemFolder = "/", homeFolder }: Machine): readonly string[] {
+function managedFiles(
+  { paths, variable }: Managed,
+  { platform, systemFolder = "/", homeFolder, env }: Machine,
+): readonly string[] {
+  const given = variable === undefined ? undefined : env[variable];
+  if (given !== undefined) return filesAt(given, platform === "win32" ? win32 : posix);
   const known = platform === "darwin" ? platform : "linux";
   if (platform === "win32") return paths.win32.flatMap((path) => filesAt(path, win32));
   const user = posix.basename(homeFolder);

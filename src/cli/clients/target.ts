@@ -19,9 +19,6 @@ const listSchema = z.object({
   ),
 });
 
-/** How a client's user gets the key. */
-export type KeyWay = Pick<Target, "keyCommand" | "keyWords" | "shell">;
-
 /** How many models are written into a configuration unless all are asked for. */
 const fewModels = 8;
 
@@ -36,9 +33,9 @@ export async function readTarget(
   gateway: GatewayClient,
   url: string,
   wanted: string | undefined,
-  options: { readonly way: KeyWay; readonly allModels?: boolean; readonly signal: AbortSignal },
+  options: Pick<Target, "shell"> & { readonly allModels?: boolean; readonly signal: AbortSignal },
 ): Promise<Target> {
-  const { way, allModels = true, signal } = options;
+  const { shell, allModels = true, signal } = options;
   const data = await listModels(gateway, signal);
   const models = data.map(
     (model): ListedModel => ({
@@ -55,7 +52,7 @@ export async function readTarget(
   const withSmall = short.some(({ id }) => id === small)
     ? short
     : [...short, ...models.filter(({ id }) => id === small)];
-  return { url, model, why, models: allModels ? models : withSmall, small, newest: newestOfFamilies(data), ...way };
+  return { url, model, why, models: allModels ? models : withSmall, small, newest: newestOfFamilies(data), shell };
 }
 
 /** The newest model of each family that has a version in its name. */
@@ -97,7 +94,7 @@ function byName(a: string, b: string): number {
  */
 export function targetWithoutModels(
   error: MillraceError,
-  { url, wanted, way }: { readonly url: string; readonly wanted: string | undefined; readonly way: KeyWay },
+  { url, wanted, shell }: Pick<Target, "url" | "shell"> & { readonly wanted: string | undefined },
 ): Target {
   const model = wanted ?? usualModel;
   const cause = error.code === "not_signed_in" ? "No account is signed in" : "No IDE runs";
@@ -109,7 +106,7 @@ export function targetWithoutModels(
     models: [{ id: model, name: model, contextTokens: undefined, maxOutputTokens: undefined, images: true }],
     small: model,
     newest: Object.fromEntries(["claude-opus", "claude-sonnet", "claude-haiku"].map((family) => [family, family])), // the gateway takes these for the newest
-    ...way,
+    shell,
   };
 }
 

@@ -2,8 +2,10 @@ import { z } from "zod";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { claudeElsewhere } from "../clients/claude-code.ts";
+import { findClient } from "../clients/clients.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { readOrMakeKey, replaceKey } from "../gateway-process/key-file.ts";
+import { readClientKey } from "../keys/client-key.ts";
 import { limitProblem } from "../keys/compose-keys.ts";
 import { doorPort, doorUrl } from "../keys/doors.ts";
 import {
@@ -16,6 +18,7 @@ import {
   sharedMost,
   spellTurnLimit,
   startedOn,
+  turnLimit,
 } from "../keys/key-record.ts";
 import { flag, integer, parseDuration, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
@@ -61,7 +64,7 @@ const createCommand = defineCommand({
       ...(options.expires === undefined ? {} : { expiresAtMs: parseExpiry(options.expires, nowMs) }),
       ...(options.door === undefined ? {} : { door: await doorPort(options.door, io.platform) }),
     };
-    const isFirst = readKeys(settings.keysFile).every((each) => keyState(each, nowMs) !== "works");
+    const isFirst = turnLimit(undefined, readKeys(settings.keysFile), nowMs).why === "alone";
     const key = createKey(settings.keysFile, name, limits, nowMs);
     const { door } = limits;
     if (door !== undefined) {
@@ -129,7 +132,7 @@ export function printKeys(
     { title: "EXPIRES (UTC)", whole: true, drop: 1 },
   ];
   const rows = keys.map((key) => [
-    key.name,
+    key.client === true ? `${key.name} (setup)` : key.name,
     keyState(key, nowMs),
     spellTurns(key, nowMs),
     key.models.join(", "),
@@ -160,10 +163,11 @@ const revokeCommand = defineCommand({
 export const keysCommand = defineCommand({
   ...outlines.keys,
   description:
-    "Lists the keys, and names the file of your own one. `--value` prints your own key. `--new` replaces it: the old one and every session of the dashboard end at once, also in a running gateway. Run `millrace setup` again for each client.",
+    "Lists the keys, and names the file of your own one. `--value` prints your own key. `--new` replaces it: the old one and every session of the dashboard end at once, also in a running gateway. Clients that you set up have keys of their own.",
   options: {
     value: flag("print your own key itself"),
-    forClaudeCode: text("with --value: only if Claude Code, started in this folder, asks this address", "<url>", {
+    for: text("with --value: the key of a client that was set up", "<client>", { defaultText: "your own" }),
+    at: text("with --for claude-code: only if Claude Code, started in this folder, asks this address", "<url>", {
       defaultText: "always",
     }),
     new: flag("replace your own key by a new one; the old one ends at once"),
@@ -180,15 +184,26 @@ export const keysCommand = defineCommand({
   ],
   async run({ options }, context) {
     const { io, out, settings } = context;
-    if (options.forClaudeCode !== undefined) refuseElsewhere(options.forClaudeCode, io);
+    if (options.at !== undefined) refuseElsewhere(options.at, io);
+    if (options.value && options.for !== undefined) return out.line(keyOfClient(options.for, settings));
     const key = options.new ? replaceKey(settings.keyFile) : readOrMakeKey(settings.keyFile);
-    if (options.new) out.note("The old key no longer works. `millrace setup <client>` gives the new one to a client.");
+    if (options.new) out.note("The old key no longer works. Clients that you set up have keys of their own.");
     if (options.value && !options.json) return out.line(key.reveal());
     const own = { file: settings.keyFile, ...(options.value ? { key: key.reveal() } : {}) };
     if (options.new && !options.json) return out.line(settings.keyFile);
     await list(own, options, context);
   },
 });
+
+/** Throws `invalid_request` where the client was not set up, or its key was revoked. */
+function keyOfClient(typed: string, settings: CommandContext["settings"]): string {
+  const { name, title } = findClient(typed);
+  const key = readClientKey(settings, name);
+  if (key !== undefined) return key.reveal();
+  throw new MillraceError("invalid_request", `${title} has no key here.`, {
+    hint: `\`millrace setup ${name}\` makes one.`,
+  });
+}
 
 /** Throws `invalid_request` where Claude Code would send the key to another server than `url`. */
 function refuseElsewhere(url: string, io: CommandContext["io"]): void {
@@ -225,6 +240,7 @@ function shown(key: KeyRecord, nowMs: number): unknown {
     revoked_at: instant(key.revokedAtMs),
     turns_per_day: key.turnsPerDay ?? null,
     models: key.models,
+    client: key.client === true,
     door: key.door === undefined ? null : doorUrl(key.door),
   };
 }

@@ -48,9 +48,9 @@ describe.runIf(hasFileModes)("millrace run", () => {
     expect(claude.env).toMatchObject({ ANTHROPIC_BASE_URL: url, ANTHROPIC_MODEL: "model-b" });
     const codex = await shown("codex", "codex");
     expect(codex.args.slice(-2)).toEqual(["--flag", "a word"]);
-    expect(codex.args).toContain(`model_providers.millrace.base_url="${url}/v1"`);
+    expect(codex.args).toContain(`model_providers.millrace.base_url = "${url}/v1"`);
     expect(codex.args).toContain('web_search = "disabled"');
-    expect(codex.args).toContain(`model_providers.millrace.env_key="${keyOf(codex.env).name}"`);
+    expect(codex.args).toContain(`model_providers.millrace.env_key = "${keyOf(codex.env).name}"`);
     expect(codex.args.join(" ")).not.toContain(keyOf(codex.env).value);
     const openCode = await shown("opencode", "opencode");
     expect(JSON.parse(openCode.env["OPENCODE_CONFIG_CONTENT"] ?? "")).toMatchObject({
@@ -66,6 +66,7 @@ describe.runIf(hasFileModes)("millrace run", () => {
       codex: "codex",
       "claude-code": "claude",
       copilot: "copilot",
+      "gemini-cli": "gemini",
       "qwen-code": "qwen",
       pi: "pi",
       kilo: "kilo",
@@ -91,11 +92,10 @@ describe.runIf(hasFileModes)("millrace run", () => {
       const holders = Object.entries(first.env).flatMap(([name, value]) =>
         value.includes("mr") && /mr[kr]?_/.test(value) ? [name] : [],
       );
-      // goose and aider read their key from this variable alone
-      const isPublic = client === "goose" || client === "aider";
-      expect(holders.filter((name) => name !== a.name)).toEqual(
-        isPublic ? holders.filter((name) => name.endsWith("OPENAI_API_KEY")) : [],
-      );
+      // these read their key from this variable alone
+      const reads = { goose: /OPENAI_API_KEY$/, aider: /OPENAI_API_KEY$/, "gemini-cli": /^GEMINI_API_KEY$/ };
+      const known = Object.entries(reads).find(([name]) => name === client)?.[1];
+      expect(holders.filter((name) => name !== a.name && known?.test(name) !== true)).toEqual([]);
       expect(JSON.stringify(first)).not.toContain(key);
       expect(JSON.stringify(first)).not.toContain(other);
       expect(existsSync(join(homeFolder, ".millrace", "run", a.name.split("_")[1]?.toLowerCase() ?? ""))).toBe(false);
@@ -178,6 +178,15 @@ describe.runIf(hasFileModes)("millrace run", () => {
     const cursor = (await millrace(["setup", "cursor"])).stderr;
     expect(cursor).toMatch(/Cursor's own servers call the models.*\nhint: Use another client/);
     expect((await millrace(["run", "crush"])).stderr).toContain("millrace setup crush");
+    for (const [typed, meant] of [
+      ["codx", "codex"],
+      ["opncode", "opencode"],
+      ["claud", "claude-code"],
+      ["qwn", "qwen-code"],
+    ])
+      expect((await millrace(["run", typed ?? ""])).stderr).toContain(`Did you mean ${meant}?`);
+    for (const typed of ["foo", "emacs", "vim", "x"])
+      expect((await millrace(["run", typed])).stderr).not.toContain("Did you mean");
     const listed = async (name: string) => /One of: (.*)\./.exec((await millrace(["run", name])).stderr)?.[1];
     expect(await listed("foo")).toMatch(/^opencode, codex/);
     expect(await listed("foo")).toBe(await listed("crush"));

@@ -8,18 +8,21 @@ import { MillraceError } from "../../base/errors.ts";
 import { childEnvironment } from "../../base/node/child-environment.ts";
 import { remove } from "../../base/node/move-file.ts";
 import { startable } from "../../base/node/startable.ts";
-import { type Client, type ClientStart, keyVariable } from "../clients/client.ts";
+import { Secret } from "../../base/secret.ts";
+import type { Client, ClientStart } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
-import { isInstalled, keyWay, pickClients } from "../clients/installed.ts";
+import { isInstalled, pickClients } from "../clients/installed.ts";
+import { startOf } from "../clients/managed.ts";
 import { readTarget } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { withGateway } from "../compose/use-gateway.ts";
 import { callGateway, findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { lettersOf, variableOf } from "../keys/client-key.ts";
 import { modelOption } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { printVariable } from "../terminal/shell.ts";
+import { printVariable, shellOf } from "../terminal/shell.ts";
 
 const runnable = clients.filter(({ launch }) => launch !== undefined);
 const names = runnable.map(({ name }) => name).join(", ");
@@ -40,8 +43,7 @@ export const runCommand = defineCommand({
     const [name, ...rest] = args;
     const [client] = name === undefined ? await pickOne(context) : [findClient(name, runnable)];
     if (client === undefined) return exitCodes.ok;
-    const { launch } = client;
-    if (launch === undefined) {
+    if (client.launch === undefined) {
       throw new MillraceError("invalid_request", `${client.title} cannot be started from here.`, {
         hint: `\`millrace setup ${client.name}\` points it at the gateway. One of: ${names}.`,
       });
@@ -50,7 +52,7 @@ export const runCommand = defineCommand({
     refuseElsewhere(client, own);
     return withGateway(options, context, async (gateway) => {
       const { io, settings, signal } = context;
-      const target = await readTarget(gateway, gateway.url, options.model, { way: keyWay(io), signal });
+      const target = await readTarget(gateway, gateway.url, options.model, { shell: shellOf(io), signal });
       if (target.why !== undefined) context.out.note(target.why);
       const place = { ...io, ownFolder: settings.folder };
       const over = new AbortController();
@@ -58,7 +60,7 @@ export const runCommand = defineCommand({
       try {
         const { run, ofRun } = await keyOfRun(client, gateway, AbortSignal.any([signal, over.signal]), context);
         folder = run.folder;
-        const start = launch(target, run, place);
+        const start = startOf(client, target, run, place);
         const env = { ...withoutKeys(io.env, gateway.key.reveal()), ...ofRun, ...start.env };
         return await untilEnded(client, { ...start, env }, own, context);
       } finally {
@@ -87,13 +89,12 @@ function refuseElsewhere({ title, refused }: Client, args: readonly string[]): v
 /** A key for this run alone. It ends when this process ends, however that may be, because the gateway's answer that holds it does. */
 async function keyOfRun({ name }: Client, gateway: GatewayClient, over: AbortSignal, context: CommandContext) {
   const { io, settings } = context;
-  const key = `mrr_${randomBytes(32).toString("base64url")}`;
-  const letters = Array.from(randomBytes(16), (byte) => String.fromCharCode(65 + (byte % 26))).join("");
-  const variable = `MILLRACE_${letters}_API_KEY`;
-  const folder = join(settings.folder, "run", letters.toLowerCase());
-  await holdKey(gateway, { client: name, key }, over, context);
-  const run = { key, variable, command: printVariable(variable, io.platform), folder };
-  return { run, ofRun: { [variable]: key } };
+  const key = new Secret(`mrr_${randomBytes(32).toString("base64url")}`);
+  const [value, variable] = [key.reveal(), variableOf(key)];
+  const folder = join(settings.folder, "run", lettersOf(key).toLowerCase());
+  await holdKey(gateway, { client: name, key: value }, over, context);
+  const run = { value, variable, command: printVariable(variable, io.platform), folder };
+  return { run, ofRun: { [variable]: value } };
 }
 
 /** How often a run looks for the gateway that takes the place of its own; ms. */
@@ -123,7 +124,7 @@ async function holdKey(
 /** What takes each Millrace key out of the client's environment: a project's file can name the variable of the user's own. */
 function withoutKeys(env: CommandContext["io"]["env"], own: string): Readonly<Record<string, undefined>> {
   const isKey = (value = "") => value.includes(own) || /mr[kr]?_[\w-]{43}/.test(value);
-  const names = Object.keys(env).filter((name) => name.toUpperCase() === keyVariable || isKey(env[name]));
+  const names = Object.keys(env).filter((name) => name.toUpperCase() === "MILLRACE_API_KEY" || isKey(env[name]));
   return Object.fromEntries(names.map((name) => [name, undefined]));
 }
 
@@ -137,7 +138,7 @@ function pickOne(context: CommandContext): Promise<readonly Client[]> {
 /** Runs the client on this terminal; answers its exit code. A Ctrl-C is the client's own: it gets it from the terminal. */
 async function untilEnded(
   { title, programs: [command = ""], install }: Client,
-  { args: before = [], env, files = [] }: ClientStart,
+  { args: before = [], env = {}, files = [] }: ClientStart,
   args: readonly string[],
   { io }: CommandContext,
 ): Promise<number> {

@@ -8,6 +8,7 @@ import { challengeHeader, gatewayProof, proofHeader } from "../../base/node/gate
 import { Secret } from "../../base/secret.ts";
 import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
+import { keysCommand } from "./keys.ts";
 import { runCommand } from "./run.ts";
 import { setupCommand } from "./setup.ts";
 
@@ -55,7 +56,7 @@ export async function home(listed: object = models) {
   program(homeFolder, "millrace");
   const millrace = async (argv: readonly string[], env: Record<string, string> = {}) => {
     const io = fakeIo({ homeFolder, env: { PATH: join(homeFolder, "bin"), ...env } });
-    const code = await main(argv, io, [setupCommand, runCommand]);
+    const code = await main(argv, io, [setupCommand, runCommand, keysCommand]);
     return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
   };
   const file = (name: string) => join(homeFolder, name);
@@ -81,6 +82,8 @@ export const files: Readonly<Record<string, string>> = {
   pi: ".pi/agent/models.json",
   kilo: ".config/kilo/kilo.jsonc",
   droid: ".factory/settings.json",
+  "gemini-cli": ".gemini/settings.json",
+  goose: ".config/goose/config.yaml",
   aider: ".aider.conf.yml",
   continue: ".continue/config.yaml",
   zed: ".config/zed/settings.json",

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parse } from "jsonc-parser";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { hasFileModes } from "../../../test/support/file-mode.ts";
-import { droid } from "../clients/droid.ts";
+import { droid } from "../clients/agents.ts";
 import { defaultModel, shortList } from "../clients/target.ts";
 import { millraceCommand, typedCommand } from "../terminal/own-command.ts";
 import { files, home, program } from "./setup-home.fake.ts";
@@ -82,16 +82,16 @@ describe("what setup writes", () => {
       "openai/model-a": { max_input_tokens: 200_000, max_output_tokens: 64_000 },
     });
     expect((await millrace(["setup", "copilot", "--model", "model-a"])).stdout).toMatch(
-      /MAX_PROMPT_TOKENS='136000'[^]*MAX_OUTPUT_TOKENS='64000'[^]*API_KEY_COMMAND='millrace keys --value'/,
+      /MAX_PROMPT_TOKENS='136000'[^]*MAX_OUTPUT_TOKENS='64000'[^]*API_KEY_COMMAND='millrace keys --value --for copilot'/,
     );
   });
 
   it("has each model by the API of its vendor for droid, which warns of every other one in the user's place", () => {
     const models = ["claude-opus-4.6", "gpt-5.5", "kimi-k2"].map(listed);
     const target = { url: "http://x", model: "kimi-k2", models, small: "kimi-k2", newest: {} };
-    const words = { keyCommand: "k", keyWords: ["k"], shell: "sh" } as const;
+    const key = { value: "k", variable: "K", words: ["k"], command: "k", file: "k" };
     const machine = { homeFolder: "/home/me", ownFolder: "/home/me/.millrace", env: {}, platform: "linux" } as const;
-    const [edit] = droid.edits?.({ ...target, ...words }, machine) ?? [];
+    const [edit] = droid.edits?.({ ...target, shell: "sh" }, key, machine) ?? [];
     expect(edit?.kind === "json" && edit.set.map(({ value }) => value)).toMatchObject([
       { provider: "anthropic", baseUrl: "http://x" },
       { provider: "openai", baseUrl: "http://x/v1" },
@@ -99,10 +99,11 @@ describe("what setup writes", () => {
     ]);
   });
 
-  it("gives aider its key in one step, so that it is not empty", async () => {
+  it("is named as what no test has driven, for such a client", async () => {
     const { millrace } = await home();
-    const { stderr } = await millrace(["setup", "aider", "--yes"]);
-    expect(stderr).toContain('export OPENAI_API_KEY="$(millrace keys --value)"');
+    const told = async (client: string) => (await millrace(["setup", client, "--yes"])).stderr;
+    expect(await told("aider")).toContain("No test of ours has driven aider");
+    expect(await told("droid")).not.toContain("driven");
   });
 
   it("says what to type where the shell's proxy would get the client's requests", async () => {
@@ -121,7 +122,7 @@ describe("what setup writes", () => {
     const { code, stdout } = await millrace(["setup", "generic"]);
     expect(code).toBe(0);
     expect(stdout).toContain(`${url}/v1`);
-    expect(stdout).toContain("millrace keys --value");
+    expect(stdout).toContain("millrace keys --value --for generic");
     expect(stdout).toContain("model-a, context 200000, output 64000");
   });
 

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, statSync, symlinkSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
@@ -35,6 +35,48 @@ describe("millrace setup", () => {
     });
   }
 
+  it.each(clients.filter(({ isKeyless }) => !isKeyless).map(({ name }) => name))(
+    "gives %s a key of its own, and names no variable that can be guessed",
+    async (client) => {
+      const { millrace, homeFolder, file, read } = await home();
+      const { stdout, stderr } = await millrace(["setup", client, "--yes"]);
+      const own = /\.millrace[\\/](?:key|gateway\.json|setup[\\/].*)$/;
+      const written = readdirSync(homeFolder, { recursive: true, encoding: "utf8" })
+        .filter((name) => statSync(file(name)).isFile() && !own.test(name))
+        .map((name) => ({ name, text: read(name) }));
+      const texts = [stdout, stderr, ...written.map(({ text }) => text)].join("\n");
+      expect(texts).not.toContain(key);
+      const names = texts.match(/\b[A-Z]\w*_API_KEY\b/g) ?? [];
+      // Gemini CLI takes its key from this variable alone; its notes say so
+      const known = client === "gemini-cli" ? "GEMINI_API_KEY" : /^MILLRACE_[A-Z]{16}_API_KEY$/;
+      for (const name of names) expect(name).toMatch(known);
+      const value = async () => (await millrace(["keys", "--value", "--for", client])).stdout.trim();
+      const issued = await value();
+      expect(issued).toMatch(/^mrk_[\w-]{43}$/);
+      expect(stdout + stderr).not.toContain(issued);
+      const holders = written.filter(({ text }) => text.includes(issued)).map(({ name }) => name);
+      expect(holders.filter((name) => hasFileModes && (statSync(file(name)).mode & 0o777) !== 0o600)).toEqual([]);
+      await millrace(["setup", client, "--yes", "--model", "model-a"]);
+      expect(await value()).toBe(issued);
+      expect((await millrace(["keys"])).stdout).toContain(`${client} (setup)`);
+      await millrace(["setup", client, "--undo", "--yes"]);
+      expect(await value()).toBe("");
+      expect((await millrace(["keys", "--json", "--all"])).stdout).toMatch(/"state": "revoked"/);
+    },
+  );
+
+  it.runIf(hasFileModes)("gives a file that held its key the mode back that it had", async () => {
+    const { millrace, write, file } = await home();
+    const name = files["droid"] ?? "";
+    write(name, "{}\n");
+    chmodSync(file(name), 0o644);
+    const mode = () => statSync(file(name)).mode & 0o777;
+    await millrace(["setup", "droid", "--yes"]);
+    expect(mode()).toBe(0o600);
+    await millrace(["setup", "droid", "--undo", "--yes"]);
+    expect(mode()).toBe(0o644);
+  });
+
   it("says what every client has to know", async () => {
     const { millrace, read, url } = await home();
     for (const client of Object.keys(files)) await millrace(["setup", client, "--yes", "--model", "model-b"]);
@@ -48,16 +90,17 @@ describe("millrace setup", () => {
           name: "Millrace",
           base_url: `${url}/v1`,
           wire_api: "responses",
-          auth: { command: "millrace", args: ["keys", "--value"] },
+          auth: { command: "millrace", args: ["keys", "--value", "--for", "codex"] },
         },
       },
     });
     expect(parse(read(files["claude-code"] ?? ""))).toMatchObject({
-      apiKeyHelper: `millrace keys --value --for-claude-code ${url}`,
+      apiKeyHelper: `millrace keys --value --for claude-code --at ${url}`,
       env: { ANTHROPIC_BASE_URL: url },
     });
     expect(parseYaml(read(files["aider"] ?? ""))).toEqual({
       "openai-api-base": `${url}/v1`,
+      "openai-api-key": expect.stringMatching(/^mrk_/),
       model: "openai/model-b",
       "set-env": [`OPENAI_BASE_URL=${url}/v1`],
     });

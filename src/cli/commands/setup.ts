@@ -4,18 +4,20 @@ import { isProxy, loopbackExemption } from "../../base/node/loopback.ts";
 import { applyChanges, isSetUp, type PlannedChange, planChanges, planUndo, undoChanges } from "../clients/applied.ts";
 import type { Client, Target } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
-import { isInstalled, keyWay, pickClients } from "../clients/installed.ts";
+import { isInstalled, pickClients, setupKey } from "../clients/installed.ts";
 import { openCode } from "../clients/opencode.ts";
 import { readTarget, targetWithoutModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { withGateway } from "../compose/use-gateway.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
+import { endClientKey, issueClientKey, readClientKey } from "../keys/client-key.ts";
+import { newKey } from "../keys/key-record.ts";
 import { flag, modelOption, ofServe, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { gatewayOptions } from "../serve/gateway-options.ts";
 import { askYes, canAsk } from "../terminal/ask-yes.ts";
 import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
-import { setVariable } from "../terminal/shell.ts";
+import { setVariable, shellOf } from "../terminal/shell.ts";
 
 const options = {
   model: modelOption("model that the client starts with"),
@@ -32,7 +34,7 @@ type Options = OptionValues<typeof options>;
 
 export const setupCommand = defineCommand({
   ...outlines.setup,
-  description: `Shows the changes to the client's configuration and asks before it makes them. --undo restores the earlier settings, even after other changes. It works without an IDE, too. The key is not written into the client's files. For a client that is not listed, use generic. Clients: ${clients.map(({ name }) => name).join(", ")}.`,
+  description: `Shows the changes to the client's configuration and asks before it makes them. --undo restores the earlier settings, even after other changes. It works without an IDE, too. Each client gets a key of its own, which --undo ends. For a client that is not listed, use generic. Clients: ${clients.map(({ name }) => name).join(", ")}.`,
   options,
   examples: [
     ["millrace setup", "lists the clients that are installed, and asks which"],
@@ -57,6 +59,7 @@ export const setupCommand = defineCommand({
       if (!(await agreed(changes, options, context))) return exitCodes.ok;
       for (const each of undone) {
         undoChanges({ folder: settings.folder, home: io.homeFolder }, each.client.name, each.changes);
+        endClientKey(settings, each.client.name, io.clock.now());
         out.note(`${each.client.title} has its earlier settings again.`);
       }
       return exitCodes.ok;
@@ -64,22 +67,34 @@ export const setupCommand = defineCommand({
     const target = await targetOf(options, context);
     if (target.why !== undefined) out.note(target.why);
     const place = { ...io, ownFolder: settings.folder };
-    const planned = meant.map((client) => ({
-      client,
-      notes: client.notes(target, io.env),
-      changes: planChanges(settings.folder, client.name, client.edits?.(target, place) ?? []),
-    }));
+    const planned = meant.map((client) => {
+      const value = readClientKey(settings, client.name) ?? newKey();
+      const key = setupKey(client, value, place);
+      const untried = `No test of ours has driven ${client.title}: what this writes follows its documentation.`;
+      return {
+        client,
+        value,
+        notes: [...client.notes(target, key, io.env), ...(client.isUntried ? [untried] : [])],
+        changes: planChanges(settings.folder, client.name, client.edits?.(target, key, place) ?? []),
+      };
+    });
+    const take = ({ client: { name, isKeyless }, value, changes }: (typeof planned)[number]) => {
+      if (!isKeyless) issueClientKey(settings, name, value, io.clock.now());
+      applyChanges(settings.folder, name, changes);
+    };
     const ofAll = [...gatewayNotes(meant), ...proxyNotes(io.env, target)];
     const notes = [...planned.flatMap((each) => each.notes), ...ofAll];
     if (planned.every(({ client }) => client.edits === undefined)) {
+      if (!options.dryRun) planned.forEach(take);
       if (options.json) out.json({ data: [], notes });
       else for (const note of notes) out.line(note); // commands to copy: they are not broken
       return exitCodes.ok;
     }
     const all = planned.flatMap(({ changes }) => changes);
     if (!(await agreed(all, options, context, notes))) return exitCodes.ok;
-    for (const { client, changes, notes: own } of planned) {
-      if (client.edits !== undefined) applyChanges(settings.folder, client.name, changes);
+    for (const each of planned) {
+      take(each);
+      const { client, changes, notes: own } = each;
       const already = changes.every(({ before, after }) => before === after) ? " already" : "";
       out.note(client.edits === undefined ? `${client.title}:` : `${client.title} is set up${already}.`);
       for (const note of own) out.talk(`${note}\n`); // commands to copy: they are not broken
@@ -137,12 +152,12 @@ async function targetOf(options: Options, context: CommandContext) {
   return withGateway(options, context, async (gateway) => {
     const fixed = options.port === 0 ? gateway.url : `http://127.0.0.1:${options.port}`;
     const url = options.url ?? running?.url ?? fixed;
-    const way = keyWay(io);
+    const shell = shellOf(io);
     try {
-      return await readTarget(gateway, url, options.model, { way, allModels: options.allModels, signal });
+      return await readTarget(gateway, url, options.model, { shell, allModels: options.allModels, signal });
     } catch (error) {
       if (!isWithoutIde(error)) throw error;
-      return targetWithoutModels(error, { url, wanted: options.model, way });
+      return targetWithoutModels(error, { url, wanted: options.model, shell });
     }
   });
 }
@@ -156,7 +171,11 @@ async function agreed(
 ): Promise<boolean> {
   if (options.json) {
     out.json({
-      data: changes.map(({ edit, before, after }) => ({ file: edit.file, before: before ?? null, after })),
+      data: changes.map(({ edit, before, after }) => ({
+        file: edit.file,
+        before: before === undefined ? null : withoutKeys(before),
+        after: withoutKeys(after),
+      })),
       notes,
     });
   } else for (const change of changes) if (change.before !== undefined || change.after !== "") show(change, out);
@@ -179,10 +198,15 @@ function show({ edit, before, after }: PlannedChange, out: CommandContext["out"]
     ["+", "green"],
     ["-", "red"],
   ]);
-  for (const line of lineDiff(before ?? "", after)) {
+  for (const line of lineDiff(withoutKeys(before ?? ""), withoutKeys(after))) {
     const [mark = ""] = line;
     out.line(out.style(colours.get(mark) ?? "dim", `${mark} ${line.slice(1)}`));
   }
+}
+
+/** Keys are written into files, and never shown. */
+function withoutKeys(text: string): string {
+  return text.replaceAll(/\bmr[kr]?_[\w-]{43}/g, "<its key>");
 }
 
 /** The lines that differ between two texts, each after its mark, with three lines around each change; a gap is one line `…`. */

@@ -59,7 +59,7 @@ export function composeKeys({
 const comeBackMs = 5_000;
 
 /**
- * A client is one caller in every run: its turns stay its own, and its name needs no file. No other caller has such a name, because theirs are
+ * A client is one caller in every run and by its set-up: its turns stay its own, and its name needs no file. No other caller has such a name, because theirs are
  * digests.
  */
 const clientCaller = "client ";
@@ -121,6 +121,7 @@ type IssuedKeys = ReturnType<typeof openIssuedKeys>;
 /** The keys that `millrace keys` made, as a running gateway sees them: each change of their file counts from the next request on. */
 export function openIssuedKeys({ file, clock, onProblem }: IssuedKeysOptions) {
   let seen: string | undefined;
+  let records: readonly KeyRecord[] = [];
   let keys: ReadonlyMap<string, KeyRecord> = new Map();
   let isUnreadable = false;
   const current = () => {
@@ -129,17 +130,18 @@ export function openIssuedKeys({ file, clock, onProblem }: IssuedKeysOptions) {
     seen = now;
     isUnreadable = false;
     try {
-      keys = new Map(readKeys(file).map((key) => [digestOfId(key.id), key]));
+      records = readKeys(file);
     } catch (error) {
       if (!isDegraded(error)) throw error;
-      keys = new Map(); // a file that others can change opens nothing
+      records = []; // a file that others can change opens nothing
       isUnreadable = true;
       onProblem(error);
     }
+    keys = new Map(records.map((key) => [callerOf(key), key])); // of a client's keys the newest
     return keys;
   };
-  const foundAs = (digest: string, key: KeyRecord): FoundKey => ({
-    caller: { name: key.name, digest, owner: false },
+  const foundAs = (key: KeyRecord): FoundKey => ({
+    caller: { name: key.name, digest: callerOf(key), owner: false },
     state: keyState(key, clock.now()),
     endedAtMs: key.revokedAtMs ?? key.expiresAtMs,
   });
@@ -147,16 +149,17 @@ export function openIssuedKeys({ file, clock, onProblem }: IssuedKeysOptions) {
     /** The key of this value, also one that has ended. Compares every key. */
     find(given: Secret): FoundKey | "unreadable" | undefined {
       let found: FoundKey | undefined;
-      for (const [digest, key] of current()) {
+      current();
+      for (const key of records) {
         const isRight = new Secret(hashKey(given, key.salt)).equals(new Secret(key.hash));
-        if (isRight) found = foundAs(digest, key);
+        if (isRight) found = foundAs(key);
       }
       return found ?? (isUnreadable ? "unreadable" : undefined);
     },
     /** The key of a caller as `find` has it. */
     ofCaller(caller: string): FoundKey | undefined {
       const key = current().get(caller);
-      return key && foundAs(caller, key);
+      return key && foundAs(key);
     },
     /** The key of a caller, also after it was revoked. */
     keyOf: (caller: string) => current().get(caller),
@@ -165,7 +168,8 @@ export function openIssuedKeys({ file, clock, onProblem }: IssuedKeysOptions) {
   };
 }
 
-function digestOfId(id: string): string {
+function callerOf({ client, name, id }: KeyRecord): string {
+  if (client === true) return `${clientCaller}${name}`;
   return createHash("sha256").update("millrace key\0").update(id).digest("hex");
 }
 

@@ -14,6 +14,8 @@ const limitsSchema = z.object({
   expiresAtMs: z.int().optional(),
   /** The port of its door, where it is reached without its value. */
   door: z.int().min(1).max(65_535).optional(),
+  /** It belongs to the client of its name, which the owner set up here: a program of the owner's own, as those of `run` are. */
+  client: z.literal(true).optional(),
 });
 
 const keySchema = limitsSchema.extend({
@@ -119,21 +121,31 @@ function unusable(file: string, why: string, todo: string, cause: unknown): Mill
 
 /** Makes a key; only its hash is kept. A name that is in use is refused; that of a revoked key is free again. */
 export function createKey(file: string, name: string, limits: KeyLimits, nowMs: number): Secret {
+  const key = newKey();
+  addKey(file, { ...limits, name }, key, nowMs);
+  return key;
+}
+
+export function newKey(): Secret {
+  return new Secret(`mrk_${randomBytes(32).toString("base64url")}`);
+}
+
+/** Adds a key to the list. Throws as `createKey` does. */
+export function addKey(file: string, facts: KeyLimits & Pick<KeyRecord, "name">, key: Secret, nowMs: number): void {
+  const { name, door } = facts;
   if (!/^[a-z0-9][a-z0-9._-]{0,63}$/i.test(name) || name === "owner" || name === "dashboard")
     throw new MillraceError("invalid_request", `A key cannot be called ${JSON.stringify(name)}.`, {
       hint: "Use 1 to 64 letters, digits, dots, hyphens and underscores. `owner` and `dashboard` are taken.",
     });
-  const key = new Secret(`mrk_${randomBytes(32).toString("base64url")}`);
   const salt = randomBytes(16).toString("base64url");
-  const hash = hashKey(key, salt);
-  const record: KeyRecord = { ...limits, id: randomUUID(), name, createdAtMs: nowMs, salt, hash };
+  const record: KeyRecord = { ...facts, id: randomUUID(), createdAtMs: nowMs, salt, hash: hashKey(key, salt) };
   changeKeys(file, (keys) => {
     if (keys.some((other) => other.name === name && other.revokedAtMs === undefined))
       throw new MillraceError("invalid_request", `There is a key called ${name} already.`, {
         hint: "`millrace keys revoke` ends it. Then you can make a new one with this name.",
       });
     const here = keys.find(
-      (other) => other.door !== undefined && other.door === limits.door && keyState(other, nowMs) === "works",
+      (other) => other.door !== undefined && other.door === door && keyState(other, nowMs) === "works",
     );
     if (here !== undefined)
       throw new MillraceError("invalid_request", `The key ${here.name} has a door on port ${here.door} already.`, {
@@ -142,7 +154,6 @@ export function createKey(file: string, name: string, limits: KeyLimits, nowMs: 
       });
     return [...keys, record];
   });
-  return key;
 }
 
 /** Ends a key. Its record stays, so that the turns that it started keep its name; the name is free for a new key. */
@@ -175,7 +186,7 @@ export interface TurnLimit {
 /** `set` is the owner's setting: 0 for any number, undefined where there is none. */
 export function turnLimit(set: number | undefined, keys: Iterable<KeyRecord>, nowMs: number): TurnLimit {
   if (set !== undefined) return { most: set === 0 ? undefined : set, why: "set" };
-  const isShared = [...keys].some((key) => keyState(key, nowMs) === "works");
+  const isShared = [...keys].some((key) => key.client !== true && keyState(key, nowMs) === "works");
   return isShared ? { most: sharedMost, why: "shared" } : { most: undefined, why: "alone" };
 }
 

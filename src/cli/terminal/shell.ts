@@ -47,28 +47,7 @@ export function setVariable(name: string, value: string, shell: Shell): string {
   return `set "${name}=${value.replaceAll("%", "%^")}"`;
 }
 
-/** The same with what a command prints. */
-export function setFromCommand(name: string, command: readonly string[], shell: Shell): string {
-  if (shell === "sh") return `export ${name}="$(${commandLine(command, shell)})"`;
-  if (shell === "powershell") return `$env:${name} = ${commandLine(command, shell)}`;
-  return `${forOutput(command)} @set ${name}=%k`;
-}
-
 /** A command line that prints a variable of its environment, for the shell that programs of this system start. */
 export function printVariable(name: string, platform: NodeJS.Platform): string {
   return platform === "win32" ? `echo %${name}%` : `printf %s "$${name}"`;
-}
-
-/** A line that adds `NAME=<what a command prints>` to a file below the user's home. */
-export function addToFile(name: string, command: readonly string[], file: readonly string[], shell: Shell): string {
-  if (shell === "sh") return `echo "${name}=$(${commandLine(command, shell)})" >> ~/${file.join("/")}`;
-  if (shell === "powershell")
-    return `Add-Content "$HOME\\${file.join("\\")}" ("${name}=" + (${commandLine(command, shell)}))`;
-  return `${forOutput(command)} @echo ${name}=%k>> "%USERPROFILE%\\${file.join("\\")}"`;
-}
-
-/** `cmd` runs a quoted program in a loop only between further quotes. */
-function forOutput(command: readonly string[]): string {
-  const line = commandLine(command, "cmd");
-  return `for /f "delims=" %k in ('${line.startsWith('"') ? `"${line}"` : line}') do`;
 }
