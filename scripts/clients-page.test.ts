@@ -29,7 +29,8 @@ async function cells(): Promise<readonly string[]> {
         .split("|")
         .slice(1, -1)
         .map((cell) => cell.trim());
-      return seen.map((cell, at) => `${client}, ${api}, ${failureNames[at]}: ${cell}`);
+      const driven = seen.map((cell, at) => ({ cell, failure: failureNames[at] })).filter(({ cell }) => cell !== "–");
+      return driven.map(({ cell, failure }) => `${client}, ${api}, ${failure}: ${cell}`);
     });
 }
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { deflateSync } from "node:zlib";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../../simulator/index.ts";
-import type { Machine, Target } from "../../src/cli/clients/client.ts";
+import type { Machine, SetupKey, Target } from "../../src/cli/clients/client.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { processorWaitMs } from "../support/processor-wait.ts";
 import { endLeftRunning } from "./left-running.ts";
@@ -157,10 +157,14 @@ export class Bench {
 
   get target(): Target {
     const { model } = this;
-    const keyWords = ["printf", "%s", this.key];
-    const way = { keyCommand: keyWords.join(" "), keyWords, shell: "sh" } as const;
     const listed = { id: model, name: "Claude", contextTokens: 200_000, maxOutputTokens: 32_768, images: true };
-    return { url: this.recorder.url, model, models: [listed], small: model, newest: {}, ...way };
+    return { url: this.recorder.url, model, models: [listed], small: model, newest: {}, shell: "sh" };
+  }
+
+  /** The key of a client that is set up. */
+  get setupKey(): SetupKey {
+    const words = ["printf", "%s", this.key];
+    return { value: this.key, variable: "MILLRACE_OFTHISSETUP_API_KEY", words, command: words.join(" "), file: "" };
   }
 
   /** The client's own user. */

@@ -13,6 +13,7 @@ import { type FailureName, failureNames, usualFailures } from "./failures/failur
 import { failureTable } from "./failures/failure-table.ts";
 import { installClients, versionOf } from "./install.ts";
 import { aiSdkJourneys } from "./journeys/ai-sdk.ts";
+import { claudeJourneys } from "./journeys/claude.ts";
 import type { Journey } from "./journeys/journey.ts";
 import { plantedJourneys } from "./journeys/planted.ts";
 import { pluginJourneys } from "./journeys/plugin.ts";
@@ -92,6 +93,7 @@ const journeys =
     : [
         ...pluginJourneys,
         ...aiSdkJourneys,
+        ...claudeJourneys,
         ...setupJourneys,
         ...plantedJourneys(eachPlace ? "each" : everyCell ? "together" : "some"),
       ];

@@ -3,7 +3,7 @@ import type { Recorded } from "./recorder.ts";
 
 /** Headers whose values say nothing of the client's form: made anew each time, or secret. */
 const replaced =
-  /^(?:authorization|x-api-key|host|content-length|connection|.*session.*|.*thread.*|.*request-id.*|x-codex-.*|user-agent|x-opencode-.*|traceparent|.*affinity.*)$/;
+  /^(?:authorization|x-api-key|x-goog-api-key|x-gemini-.*|host|content-length|connection|.*session.*|.*thread.*|.*request-id.*|x-codex-.*|user-agent|x-opencode-.*|traceparent|.*affinity.*)$/;
 /** Keys whose values are names of the wire, not prose, up to a length that no prose has. */
 const wireKeys = new Set([
   "type",

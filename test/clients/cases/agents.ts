@@ -1,10 +1,5 @@
 import type { Client } from "../../../src/cli/clients/client.ts";
-import { copilot } from "../../../src/cli/clients/clients.ts";
-import { droid } from "../../../src/cli/clients/droid.ts";
-import { goose } from "../../../src/cli/clients/goose.ts";
-import { kilo } from "../../../src/cli/clients/opencode.ts";
-import { pi } from "../../../src/cli/clients/pi.ts";
-import { qwenCode } from "../../../src/cli/clients/qwen-code.ts";
+import { findClient } from "../../../src/cli/clients/clients.ts";
 import { type Bench, prompts } from "../bench.ts";
 import type { Ask, ClientCase } from "./case.ts";
 import { launched } from "./launched.ts";
@@ -37,18 +32,30 @@ export const quietKilo = {
   KILO_TELEMETRY_LEVEL: "off",
 };
 
+export const quietGemini = { GEMINI_TELEMETRY_ENABLED: "false", GEMINI_CLI_NO_RELAUNCH: "true" };
+
+const cutGemini = "it shows that the stream was cut, not the error before the cut";
 const silentDroid =
   'stops, and shows "Exec failed" in place of the message, as after each failure; [see below](#droid)';
 
 export const agents: readonly Agent[] = [
   {
-    client: copilot,
+    client: findClient("copilot"),
     packageName: "@github/copilot",
     args: (prompt) => ["-p", prompt, "--allow-all-tools", "--no-color"],
     env: { COPILOT_AUTO_UPDATE: "false", COPILOT_OFFLINE: "true" },
   },
   {
-    client: qwenCode,
+    client: findClient("gemini-cli"),
+    packageName: "@google/gemini-cli",
+    surface: "gemini",
+    args: (prompt) => ["--yolo", "--skip-trust", "--prompt", prompt],
+    env: quietGemini,
+    shell: "run_shell_command",
+    knownAfter: { "high demand in the middle": cutGemini, "internal in the middle": cutGemini },
+  },
+  {
+    client: findClient("qwen-code"),
     packageName: "@qwen-code/qwen-code",
     args: (prompt) => ["--yolo", prompt],
     env: { QWEN_TELEMETRY_ENABLED: "false" },
@@ -56,13 +63,13 @@ export const agents: readonly Agent[] = [
     shell: "run_shell_command",
   },
   {
-    client: pi,
+    client: findClient("pi"),
     packageName: "@earendil-works/pi-coding-agent",
     args: (prompt) => ["-p", prompt],
     env: { PI_OFFLINE: "1", PI_TELEMETRY: "0" },
   },
   {
-    client: kilo,
+    client: findClient("kilo"),
     packageName: "@kilocode/cli",
     args: (prompt) => ["run", prompt, "--auto"],
     env: quietKilo,
@@ -70,7 +77,7 @@ export const agents: readonly Agent[] = [
     slow: true,
   },
   {
-    client: droid,
+    client: findClient("droid"),
     packageName: "droid",
     surface: "messages", // of the bench's model
     args: (prompt) => ["exec", "--auto", "medium", prompt],
@@ -81,7 +88,7 @@ export const agents: readonly Agent[] = [
     argsForErrors: ["--output-format", "stream-json"],
   },
   {
-    client: goose,
+    client: findClient("goose"),
     packageName: "@aaif/goose-binary-linux-x64",
     args: (prompt) => ["run", "--text", prompt],
     env: { GOOSE_DISABLE_KEYRING: "1", GOOSE_MODE: "auto", GOOSE_TELEMETRY_ENABLED: "false" },

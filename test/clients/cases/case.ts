@@ -8,7 +8,7 @@ export interface ClientCase {
   readonly name: string;
   /** The package that its version is read from. */
   readonly packageName: string;
-  readonly surface: "chat completions" | "responses" | "responses, WebSocket" | "messages" | "ollama";
+  readonly surface: "chat completions" | "responses" | "responses, WebSocket" | "messages" | "ollama" | "gemini";
   /** What is known to fail, and why: the suite is held to it, so that a repair shows. */
   readonly known?: Readonly<Partial<Record<Scenario, string>>>;
   /** Asks it one question, with the repeats that it does by itself. Undefined: its failures are not driven. */

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { codex } from "../../../src/cli/clients/agents.ts";
 import { claudeCode } from "../../../src/cli/clients/claude-code.ts";
-import { codex } from "../../../src/cli/clients/codex.ts";
 import { openCode } from "../../../src/cli/clients/opencode.ts";
 import { type Bench, prompts, type Ran, tripSchema } from "../bench.ts";
 import { packedPlugin, prepareOpenCode, quietOpenCode } from "../journeys/opencode-home.ts";

@@ -1,8 +1,7 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { applyChanges, planChanges } from "../../../src/cli/clients/applied.ts";
-import { keyVariable } from "../../../src/cli/clients/client.ts";
-import { continueDev } from "../../../src/cli/clients/continue.ts";
+import { continueDev } from "../../../src/cli/clients/editors.ts";
 import { type Bench, prompts, type Ran } from "../bench.ts";
 import type { ClientCase } from "./case.ts";
 
@@ -10,14 +9,17 @@ import type { ClientCase } from "./case.ts";
 
 type Options = Parameters<Bench["run"]>[2];
 
-/** Continue with what `millrace setup continue` writes, and the key where its notes say. */
+/** Continue with what `millrace setup continue` writes. */
 export function continueRun(prompt: string, args: readonly string[] = []) {
   return (bench: Bench, until?: Promise<unknown>): Promise<Ran> => {
     const own = join(bench.home, ".millrace");
-    const changes = planChanges(own, continueDev.name, continueDev.edits?.(bench.target, bench.place) ?? []);
+    const changes = planChanges(
+      own,
+      continueDev.name,
+      continueDev.edits?.(bench.target, bench.setupKey, bench.place) ?? [],
+    );
     applyChanges(own, continueDev.name, changes);
     const folder = join(bench.home, ".continue");
-    writeFileSync(join(folder, ".env"), `${keyVariable}=${bench.key}\n`);
     const env = { CONTINUE_TELEMETRY_ENABLED: "0" };
     return bench.run(bench.bin("cn"), ["--auto", "--config", join(folder, "config.yaml"), ...args, "-p", prompt], {
       env,

@@ -26,12 +26,12 @@ export async function launched(
   };
   const variable = "MILLRACE_OFTHISRUN_API_KEY";
   const run = {
-    key: bench.key,
+    value: bench.key,
     variable,
     command: printVariable(variable, process.platform),
     folder: join(bench.home, ".millrace", "run"),
   };
-  const { args: before = [], env, files = [] } = client.launch(target, run, bench.place);
+  const { args: before = [], env = {}, files = [] } = client.launch(target, run, bench.place);
   for (const { file, text } of files) {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);

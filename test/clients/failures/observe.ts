@@ -30,7 +30,8 @@ export interface ClientReport {
   readonly userAgent: string;
 }
 
-const asksForAnswer = /\/(?:chat\/completions|responses|messages|completions|api\/chat)(?:\?|$)/;
+const asksForAnswer =
+  /\/(?:chat\/completions|responses|messages|completions|api\/chat|models\/[^/]+:\w*[gG]enerateContent)(?:\?|$)/;
 
 /** Has a client ask a question that fails, in a world of its own. */
 export async function observe(clients: string, client: ClientCase, failure: Failure): Promise<ClientReport> {

@@ -84,9 +84,7 @@ async function asked(
     ...quiet,
     ...(has("environment") ? { ...planting.env(host), MILLRACE_API_KEY: bench.key } : {}),
     ...(has("proxy") ? { ...proxiesAt(host), NODE_USE_ENV_PROXY: "1" } : {}),
-    PATH: [millraceFolder(bench), dirname(bench.bin("x")), dirname(process.execPath), process.env["PATH"]].join(
-      delimiter,
-    ),
+    PATH: pathWith(bench),
     MILLRACE_HOME: join(bench.gatewayHome, ".millrace"),
     MILLRACE_MODEL: bench.target.model,
   };
@@ -125,6 +123,17 @@ function merged(before: string, content: unknown): unknown {
       typeof value === "object" ? { ...own[name], ...value } : value,
     ]),
   );
+}
+
+/** The PATH of a user who has Millrace and the clients. */
+export function pathWith(bench: Bench): string {
+  const folders = [
+    millraceFolder(bench),
+    dirname(bench.bin("x")),
+    dirname(process.execPath),
+    process.env["PATH"] ?? "",
+  ];
+  return folders.join(delimiter);
 }
 
 /** A folder with the command `millrace`, of the sources as they are. */

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import type { Bench, Ran } from "../bench.ts";
+import { quietGemini } from "../cases/agents.ts";
 import { installPacked } from "../packed.ts";
 import { expect, type Journey } from "./journey.ts";
 import { prepareOpenCode, quietOpenCode } from "./opencode-home.ts";
@@ -20,8 +21,6 @@ interface SetUp {
   /** Undefined where the client's scenarios start it as `millrace run` does. */
   readonly run?: (prompt: string) => readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** The variable that the notes of `setup` say to set. */
-  readonly keyVariable?: string;
 }
 
 export const codexPolicy = [
@@ -89,7 +88,16 @@ const setUps: readonly SetUp[] = [
     command: "qwen",
     asked: (prompt) => ["--yolo", prompt],
     env: {},
-    keyVariable: "MILLRACE_API_KEY",
+  },
+  {
+    name: "gemini-cli",
+    title: "Gemini CLI",
+    packageName: "@google/gemini-cli",
+    file: ".gemini/.env",
+    before: "MINE=1\n",
+    command: "gemini",
+    asked: (prompt) => ["--yolo", "--skip-trust", "--prompt", prompt],
+    env: quietGemini,
   },
   {
     name: "pi",
@@ -110,7 +118,6 @@ const setUps: readonly SetUp[] = [
     command: "droid",
     asked: (prompt) => ["exec", "--model", "custom:millrace:claude-sonnet-4.6", prompt],
     env: { FACTORY_DISABLE_KEYRING: "1", FACTORY_DROID_AUTO_UPDATE_ENABLED: "false" },
-    keyVariable: "MILLRACE_API_KEY",
   },
 ];
 
@@ -156,7 +163,7 @@ function textOf(path: string): string | undefined {
 }
 
 function journeysOf(client: SetUp): readonly Journey[] {
-  const { name, title, packageName, before, command, env, keyVariable } = client;
+  const { name, title, packageName, before, command, env } = client;
   const { run } = client;
   const setup: Journey = {
     client: title,
@@ -168,9 +175,8 @@ function journeysOf(client: SetUp): readonly Journey[] {
       expect(done.code === 0, "setup failed", done.stderr);
       const changed = textOf(path) ?? "";
       expect(changed !== (before ?? ""), "nothing was changed");
-      expect(!changed.includes(bench.key), "the key stands in the configuration");
-      const key = keyVariable === undefined ? {} : { [keyVariable]: bench.key };
-      answered(await inShell(bench, command, client.asked(question), { ...env, ...key }));
+      expect(!changed.includes(bench.key), "the owner's key stands in the configuration");
+      answered(await inShell(bench, command, client.asked(question), env));
       const undone = await inShell(bench, "millrace", ["setup", name, "--undo", "--yes"]);
       expect(undone.code === 0, "undo failed", undone.stderr);
       const after = textOf(path);

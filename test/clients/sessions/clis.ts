@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { codex } from "../../../src/cli/clients/agents.ts";
 import { claudeCode } from "../../../src/cli/clients/claude-code.ts";
-import { codex } from "../../../src/cli/clients/codex.ts";
 import { openCode } from "../../../src/cli/clients/opencode.ts";
 import { type Bench, type Ran, tripSchema } from "../bench.ts";
 import { callsForm, quietClaude } from "../cases/clis.ts";

@@ -131,7 +131,7 @@ function isUnderWay({ method, path, passed, body }: Recorded): boolean {
 }
 
 const asksForAnswer =
-  /\/(?:chat\/completions|responses(?:\/compact)?|messages(?:\/count_tokens)?|api\/(?:chat|generate))(?:\?|$)/;
+  /\/(?:chat\/completions|responses(?:\/compact)?|messages(?:\/count_tokens)?|api\/(?:chat|generate)|models\/[^/]+:\w*[gG]enerateContent)(?:\?|$)/;
 
 function wrongWith(
   step: Step,
