@@ -5,7 +5,7 @@ import type { Step } from "./trace.ts";
 const sector = 512;
 
 type Change = Extract<Step, { kind: "write" | "truncate" }>;
-type Naming = Extract<Step, { kind: "create" | "rename" | "unlink" }>;
+type Naming = Extract<Step, { kind: "create" | "link" | "rename" | "unlink" }>;
 
 interface File {
   /** What is on the medium. */
@@ -69,6 +69,7 @@ export class Disk {
         this.#names = renamed(this.#names, this.#renamings);
         this.#renamings = [];
         break;
+      case "link":
       case "rename":
       case "unlink":
         this.#renamings.push(step);
@@ -150,7 +151,7 @@ function changed(before: Buffer, changes: readonly Change[]): Buffer {
 function renamed(names: ReadonlyMap<string, number>, renamings: readonly Naming[]): Map<string, number> {
   const after = new Map(names);
   for (const step of renamings) {
-    if (step.kind === "create") after.set(step.path, step.file);
+    if (step.kind === "create" || step.kind === "link") after.set(step.path, step.file);
     else if (step.kind === "unlink") after.delete(step.path);
     else {
       const file = after.get(step.from);

@@ -15,6 +15,8 @@ export type Step =
   | { readonly kind: "truncate"; readonly file: number; readonly size: number }
   | { readonly kind: "sync"; readonly file: number }
   | { readonly kind: "sync-names"; readonly folder: string }
+  /** One more name of a file. */
+  | { readonly kind: "link"; readonly path: string; readonly file: number }
   | { readonly kind: "rename"; readonly from: string; readonly to: string }
   | { readonly kind: "unlink"; readonly path: string }
   /** A line of its standard output: what it acknowledged, to whoever reads it. */
@@ -97,6 +99,7 @@ class Tracing {
       case "unlinkat":
         return this.#unlink(strings[0] ?? "");
       case "link":
+        return this.#link(strings[0] ?? "", strings[1] ?? "");
       case "pwritev":
         if (this.#isOurs(path) || strings.some((each) => this.#isOurs(each)))
           throw new Error(`not understood: ${call.slice(0, 200)}`);
@@ -151,6 +154,13 @@ class Tracing {
     this.#files.delete(from);
     this.#files.set(to, file);
     this.#steps.push({ kind: "rename", from, to });
+  }
+
+  #link(from: string, path: string): void {
+    const file = this.#files.get(from);
+    if (file === undefined) return;
+    this.#files.set(path, file);
+    this.#steps.push({ kind: "link", path, file });
   }
 
   #unlink(path: string): void {
