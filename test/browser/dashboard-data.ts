@@ -102,8 +102,11 @@ export function someIdes(nowMs: number): IdeVerdicts {
   };
 }
 
-export function withoutUsableIde(nowMs: number, isSignedOut: boolean): IdeVerdicts {
-  const [what, todo] = isSignedOut
+export function withoutUsableIde(
+  nowMs: number,
+  { signedOut = false, usesAgent = false }: { readonly signedOut?: boolean; readonly usesAgent?: boolean },
+): IdeVerdicts {
+  const [what, todo] = signedOut
     ? ["Windsurf 2.3 runs, but no account is signed in there", "Sign in inside the IDE."]
     : ["No IDE with a language server was found", "Start Windsurf and open a folder."];
   const here = {
@@ -117,8 +120,11 @@ export function withoutUsableIde(nowMs: number, isSignedOut: boolean): IdeVerdic
   return {
     object: "ides",
     looked_at: new Date(nowMs).toISOString(),
-    data: isSignedOut ? [here] : [],
-    findings: [{ area: "ide", level: "error", what, todo }],
+    data: signedOut ? [here] : [],
+    findings: [
+      ...(usesAgent ? [{ area: "ide", level: "ok", what: "The agent of Devin CLI can be asked" } as const] : []),
+      { area: "ide", level: "error", what, todo },
+    ],
     rejected: [],
   };
 }

@@ -255,6 +255,32 @@ describeDashboard("the dashboard's plan and spending", (open) => {
     await expect.poll(() => page.title()).toBe("39 % left · Models · Millrace");
   });
 
+  it("goes still in title, header and rows once the IDE is gone, and then the gateway", async () => {
+    const { page, world } = await open({}, { mayComplain: /ERR_|network/i });
+    world.ask("Hi");
+    const row = page.locator("[data-turn]");
+    await row.getByText("waiting").waitFor();
+    world.turns.backend.last.text("Hello");
+    await row.getByText("writing").waitFor();
+    world.loseIdes();
+    await row.getByText("no IDE").waitFor();
+    await expect.poll(() => page.title()).toBe("39 % left · no IDE · Millrace");
+    const standing = await row.innerText();
+    await page.waitForFunction((since) => Date.now() > since + 2000, Date.now());
+    expect(await row.innerText()).toBe(standing);
+    world.findIdes();
+    await row.getByText("writing").waitFor();
+    await world.stop();
+    await row.getByText("no gateway").waitFor();
+    await expect.poll(() => page.title()).toBe("no gateway · Millrace");
+  });
+
+  it("does not say in red that no IDE can be used while an agent is asked", async () => {
+    const { page } = await open({ plan: "none", usesAgent: true });
+    await page.getByText("Devin CLI can be asked").waitFor();
+    expect(await page.getByText("No IDE can be used.").count()).toBe(0);
+  });
+
   it("alerts once when a limit is used to the chosen share, as a notification and on the page", async () => {
     const { page, world } = await open({}, { permissions: ["notifications"] });
     await page.getByText("live", { exact: true }).waitFor();

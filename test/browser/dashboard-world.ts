@@ -80,6 +80,8 @@ export async function dashboardWorld(options: {
   readonly usedPercent?: number;
   /** Models beside those of `someModels`, which stand for an account with hundreds. */
   readonly moreModels?: number;
+  /** Whether no IDE runs, and an agent is asked. */
+  readonly usesAgent?: true;
   /** Whether the first IDE is a stand-in. */
   readonly standIn?: true;
   /** Whether nobody has agreed yet that prompts go to the IDE. */
@@ -170,7 +172,7 @@ export async function dashboardWorld(options: {
         damaged: options.damaged ?? null,
       }),
       idesMark: () => String(hasIdes),
-      ides: () => Promise.resolve(hasIdes ? someIdes(now) : withoutUsableIde(now, options.signedOut === true)),
+      ides: () => Promise.resolve(hasIdes ? someIdes(now) : withoutUsableIde(now, options)),
     });
   let listening = await open().listen({ host: "127.0.0.1", port: 0 });
   const { url, port } = listening;

@@ -55,6 +55,7 @@ export interface IdesFound {
     readonly state: "ready" | "not signed in" | "metered only" | "not answering";
   }[];
   readonly findings: readonly {
+    readonly area: string;
     readonly level: "ok" | "note" | "warning" | "error";
     readonly what: string;
     readonly todo?: string;
@@ -79,6 +80,8 @@ export interface Health {
     /** The log was damaged when the gateway opened it, and is new: where the old file is kept. */
     readonly damaged?: { readonly copy: string } | null;
   };
+  /** Where prompts go. */
+  readonly details?: { readonly backend?: { readonly kind: string; readonly product?: string } };
 }
 
 /** The session ended, or there was none. */
@@ -105,6 +108,9 @@ export class Unreachable extends Error {
 }
 
 const sessionName = "millrace-session";
+
+/** An answer that takes longer does not come: a part of the page that waits for ever says nothing. */
+const answerMs = 30_000;
 
 /** This browser's session; null where it has none. The storage belongs to this scheme, host and port: a page of another port cannot read it. */
 export function storedSession(): string | null {
@@ -135,13 +141,16 @@ export async function signOut(): Promise<void> {
 
 /** JSON from the gateway. Throws `SignedOut`, `ApiError` or `Unreachable`. */
 async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
-  const response = await send(path, init);
+  const late = AbortSignal.timeout(answerMs);
+  const left = init.signal ?? undefined;
   try {
+    const response = await send(path, { ...init, signal: left === undefined ? late : AbortSignal.any([left, late]) });
     return (await response.json()) as T; // the gateway that served this page answers in its own form
   } catch (error) {
-    if (init.signal?.aborted === true) throw error;
-    noteSilence(); // it went away in the middle
-    throw new Unreachable("The gateway broke off.");
+    if (left?.aborted === true || error instanceof ApiError || error instanceof SignedOut) throw error;
+    if (late.aborted) throw new ApiError("The gateway took longer than 30 seconds to answer.", "Try again.");
+    noteSilence(); // it went away, perhaps in the middle
+    throw new Unreachable("The gateway does not answer.");
   }
 }
 

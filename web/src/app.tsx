@@ -48,7 +48,7 @@ export function App() {
 
 function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignOut: () => void }) {
   const texts = useTexts();
-  useFeed(texts.areShown);
+  useFeed();
   const known = usePageHealth();
   const isStale = useSilentSince() !== undefined;
   const limits = useData("limits", api.limits, 60_000, alertsAreOn);

@@ -35,10 +35,13 @@ export function csvOf(turns: readonly TurnRowEnvelope[]): string {
   return `${[header.join(","), ...lines].join("\r\n")}\r\n`;
 }
 
-/** A cell that a spreadsheet shows as text and never runs as a formula. */
+/**
+ * A cell that a spreadsheet shows as text and never runs as a formula. The user's spreadsheet may split at another separator than ours, and
+ * then begins a cell behind each one. Source: OWASP, "CSV Injection".
+ */
 function cell(value: string | number | boolean | null): string {
   if (value === null) return "";
   if (typeof value !== "string") return String(value);
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const text = value.replaceAll(/(^|[,;:|\s])(["']*[=+\-@＝＋－＠])/g, "$1'$2");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

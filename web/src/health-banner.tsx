@@ -1,7 +1,7 @@
-import { useCallback, useRef } from "preact/hooks";
+import { useCallback, useEffect, useRef } from "preact/hooks";
 import { api, type Consents, type Health, type IdesFound } from "./api.ts";
 import { AgreeButton } from "./consent.tsx";
-import { useSilentSince } from "./gateway-link.ts";
+import { noteTarget, useSilentSince } from "./gateway-link.ts";
 import { useStateChange } from "./live-turns.ts";
 import { Prose } from "./parts.tsx";
 import { type DataState, useData } from "./use-data.ts";
@@ -23,6 +23,10 @@ export function usePageHealth(): PageHealth {
   const consents = useData("consents", api.consents, healthEveryMs);
   const reloads = [health.reload, ides.reload, consents.reload];
   useStateChange(useCallback(() => reloads.forEach((reload) => reload()), reloads));
+  const isThere = hasTarget(ides.data, health.data);
+  useEffect(() => {
+    if (isThere !== undefined) noteTarget(isThere);
+  }, [isThere]);
   return { health, ides, consents };
 }
 
@@ -90,7 +94,7 @@ function problemsOf(
     ...consentProblems(consents),
     ...store,
     ...damagedStoreProblem(health),
-    ...ideProblem(ides),
+    ...ideProblem(ides, health),
   ];
 }
 
@@ -140,10 +144,18 @@ function damagedStoreProblem(health: Health | undefined): readonly Problem[] {
   ];
 }
 
-/** Nothing while one IDE can be used: what is wrong with another stands in the list of IDEs. */
-function ideProblem(ides: IdesFound | undefined): readonly Problem[] {
+/** Whether prompts can go somewhere, to an IDE or an agent; undefined until it is known. */
+function hasTarget(ides: IdesFound | undefined, health: Health | undefined): boolean | undefined {
+  if (ides === undefined) return undefined;
+  if (health?.details?.backend?.kind === "acp") return true; // the user's own agent needs no IDE
+  const isGood = ides.findings.some(({ area, level }) => area === "ide" && level === "ok");
+  return isGood || ides.data.some(({ state }) => state === "ready");
+}
+
+/** Nothing while prompts can go somewhere: what is wrong with another IDE stands in the list of IDEs. */
+function ideProblem(ides: IdesFound | undefined, health: Health | undefined): readonly Problem[] {
   const error = ides?.findings.find(({ level }) => level === "error");
-  if (ides === undefined || error === undefined || ides.data.some(({ state }) => state === "ready")) return [];
+  if (error === undefined || hasTarget(ides, health) !== false) return [];
   const why = error.what.endsWith(".") ? error.what : `${error.what}.`;
   return [{ what: "No IDE can be used.", why, todo: error.todo ?? "`millrace doctor` shows more." }];
 }

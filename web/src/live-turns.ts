@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, type LiveTurn, SignedOut } from "./api.ts";
-import { readBatches } from "./event-stream.ts";
+import { readBatches, type ServerEvent } from "./event-stream.ts";
+import { noteAnswer, noteSilence, silentSince } from "./gateway-link.ts";
 import { never, report, whenSeen } from "./use-data.ts";
 
 /** The turns that run and the latest that ended, as the gateway tells them. */
@@ -10,6 +11,8 @@ export interface LiveTurns {
 }
 
 const longestWaitMs = 4_000;
+/** The feed says something every three seconds: one that is silent for longer than this belongs to a gateway that hangs. */
+const patienceMs = 8_000;
 
 interface Listener {
   readonly onChange?: () => void;
@@ -33,16 +36,70 @@ function show(next: LiveTurns): void {
   for (const { onChange } of listeners) onChange?.();
 }
 
-/** Follows the gateway's feed while a user is signed in, anew when texts are shown or hidden; after a break it waits a little longer each time. */
-export function useFeed(withTexts: boolean): void {
+/** What the tab that reads the feed tells the others. A tab that opens says hello; `renew` asks for a feed that begins anew. */
+type Message =
+  | { readonly type: "hello" | "renew" }
+  | {
+      readonly type: "told";
+      readonly events: readonly ServerEvent[];
+      readonly connection: LiveTurns["connection"];
+      readonly isSilent: boolean;
+    };
+
+const shared = "millrace-feed";
+let others: BroadcastChannel | undefined;
+let renew = () => {};
+
+/**
+ * Follows the gateway's feed while a user is signed in. One tab of the browser reads it, and tells all others: a browser opens six
+ * connections to one gateway, and an eighth tab would wait for ever. When that tab is closed, another one reads. Source: Web Locks API.
+ */
+export function useFeed(): void {
   useEffect(() => {
     const stop = new AbortController();
-    void follow(stop.signal);
+    const channel = new BroadcastChannel(shared);
+    let isReader = false;
+    others = channel;
+    channel.onmessage = ({ data }: MessageEvent<Message>) => {
+      if (data.type === "told") hear(data);
+      else if (data.type === "renew") renewHere();
+      else if (isReader) say([{ name: "turns", data: JSON.stringify([...live.turns.values()]) }], live.connection);
+    };
+    const read = () => {
+      isReader = true;
+      return follow(stop.signal);
+    };
+    const take = async () => {
+      // A page that came over http from another host has no locks.
+      if (!("locks" in navigator)) return read();
+      post({ type: "hello" });
+      await navigator.locks.request(shared, { signal: stop.signal }, read);
+    };
+    take().catch((error: unknown) => {
+      if (!stop.signal.aborted) throw error;
+    });
     return () => {
       stop.abort();
+      channel.close();
+      others = undefined;
       live = before;
     };
-  }, [withTexts]);
+  }, []);
+}
+
+function post(message: Message): void {
+  others?.postMessage(message);
+}
+
+/** Texts are shown or hidden now, in all tabs: what runs is told anew. */
+export function renewFeed(): void {
+  post({ type: "renew" });
+  renewHere();
+}
+
+function renewHere(): void {
+  renew();
+  for (const { onState } of listeners) onState?.();
 }
 
 /** The turns as the feed tells them. */
@@ -111,42 +168,78 @@ export function useStateChange(onState: () => void): void {
 
 async function follow(signal: AbortSignal): Promise<void> {
   let waitMs = 500;
-  const running = new Set<string>();
   while (!signal.aborted) {
+    const end = new AbortController();
+    renew = () => end.abort();
+    let patience: ReturnType<typeof setTimeout> | undefined;
+    const wait = () => {
+      clearTimeout(patience);
+      patience = setTimeout(() => {
+        noteSilence();
+        end.abort();
+      }, patienceMs);
+    };
     try {
+      wait();
+      const response = await api.stream("/dashboard/api/turns/feed", AbortSignal.any([signal, end.signal]));
       // What came together is shown together: fifty turns that grow are one change of the page, not fifty.
-      for await (const events of readBatches(await api.stream("/dashboard/api/turns/feed", signal))) {
+      for await (const events of readBatches(response)) {
         waitMs = 500;
-        let isWhole = false;
-        const told: LiveTurn[] = [];
-        for (const { name, data } of events) {
-          if (name === "turns") isWhole = true;
-          if (name === "turns") told.push(...(JSON.parse(data) as LiveTurn[])); // the feed's own form
-          if (name === "turn") told.push(JSON.parse(data) as LiveTurn); // as above
-        }
-        let hasEnded = false;
-        for (const { id, status } of told) {
-          if (status === "running") running.add(id);
-          // One that failed at once is told of when it has ended, and was never seen to run. It may have ended while the page was loaded.
-          else if (running.delete(id) || !live.turns.has(id)) hasEnded = true;
-        }
-        const turns = new Map(isWhole ? [] : live.turns);
-        for (const turn of told) turns.set(turn.id, turn);
-        show({ turns, connection: "live" });
-        for (const { onEnd, onState } of listeners) {
-          if (hasEnded) onEnd?.();
-          // What changed before a new connection was told to nobody.
-          if (isWhole || events.some(({ name }) => name === "state")) onState?.();
-        }
+        wait();
+        say(events, "live");
       }
     } catch (error) {
       if (signal.aborted) return;
-      report(error);
+      if (!end.signal.aborted) report(error);
       if (error instanceof SignedOut) return;
+    } finally {
+      clearTimeout(patience);
     }
-    show({ turns: live.turns, connection: "lost" });
+    if (signal.aborted) return;
+    const isRenewed = end.signal.aborted && silentSince() === undefined;
+    if (isRenewed) continue;
+    say([], "lost");
     const ms = waitMs;
     await new Promise((resolve) => setTimeout(resolve, ms));
     waitMs = Math.min(longestWaitMs, waitMs * 2);
+  }
+}
+
+/** Shows what the feed told, here and in all other tabs. */
+function say(events: readonly ServerEvent[], connection: LiveTurns["connection"]): void {
+  post({ type: "told", events, connection, isSilent: silentSince() !== undefined });
+  apply(events, connection);
+}
+
+function hear({ events, connection, isSilent }: Extract<Message, { type: "told" }>): void {
+  if (isSilent) noteSilence();
+  else if (connection === "live") noteAnswer();
+  apply(events, connection);
+}
+
+/** The turns that were seen to run. */
+const running = new Set<string>();
+
+function apply(events: readonly ServerEvent[], connection: LiveTurns["connection"]): void {
+  let isWhole = false;
+  const told: LiveTurn[] = [];
+  for (const { name, data } of events) {
+    if (name === "turns") isWhole = true;
+    if (name === "turns") told.push(...(JSON.parse(data) as LiveTurn[])); // the feed's own form
+    if (name === "turn") told.push(JSON.parse(data) as LiveTurn); // as above
+  }
+  let hasEnded = false;
+  for (const { id, status } of told) {
+    if (status === "running") running.add(id);
+    // One that failed at once is told of when it has ended, and was never seen to run. It may have ended while the page was loaded.
+    else if (running.delete(id) || !live.turns.has(id)) hasEnded = true;
+  }
+  const turns = new Map(isWhole ? [] : live.turns);
+  for (const turn of told) turns.set(turn.id, turn);
+  show({ turns, connection });
+  for (const { onEnd, onState } of listeners) {
+    if (hasEnded) onEnd?.();
+    // What changed before a new connection was told to nobody.
+    if (isWhole || events.some(({ name }) => name === "state")) onState?.();
   }
 }

@@ -7,7 +7,7 @@ import { useTurnEnd } from "./live-turns.ts";
 import { Prose, Section } from "./parts.tsx";
 import { PricesOfModels } from "./prices.ts";
 import { Connection, FirstRun, RunningTurns } from "./turns-section.tsx";
-import { useData, useNow } from "./use-data.ts";
+import { useData, useTurnClock } from "./use-data.ts";
 import { When } from "./when.tsx";
 import { clockInWords, count, reasonInWords, verdictInWords, whenInWords } from "./words.ts";
 
@@ -20,7 +20,7 @@ export function Now(props: {
   readonly limits: LimitsEnvelope | undefined;
 }) {
   const { turns, isFirstRun, health, limits } = props;
-  const now = useNow(1000);
+  const now = useTurnClock();
   return (
     <Section id="running" title="Now" aside={<Connection state={props.connection} />}>
       {isFirstRun && turns.length === 0 && <FirstRun />}

@@ -2,6 +2,7 @@ import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { api } from "./api.ts";
 import { Consent } from "./consent.tsx";
+import { renewFeed, useStateChange } from "./live-turns.ts";
 import { Failure } from "./parts.tsx";
 import { useAct, useData } from "./use-data.ts";
 import { ageInWords } from "./words.ts";
@@ -20,7 +21,8 @@ export const TextsOfSession = createContext<Texts>({ areShown: false, kept: unde
 export function useTexts(): Texts {
   const { data, reload } = useData("texts", api.texts);
   const kept = data === undefined ? undefined : ageInWords(data.kept_seconds * 1000);
-  return { areShown: data?.shown === true, kept, show: (areShown) => api.showTexts(areShown).then(reload) };
+  useStateChange(reload); // another tab may show or hide them
+  return { areShown: data?.shown === true, kept, show: (areShown) => api.showTexts(areShown).then(renewFeed) };
 }
 
 /** How long texts are kept, and how to keep them longer. */

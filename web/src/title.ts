@@ -1,6 +1,7 @@
 import { useEffect } from "preact/hooks";
 import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
 import { percentLeft } from "../../src/usage/limits.ts";
+import { useGone } from "./gateway-link.ts";
 
 /** The tab's title: what is left and what runs, then the page's name. */
 let [news, name]: readonly [string, string] = ["", ""];
@@ -17,11 +18,15 @@ export function useTitle(of: string): void {
   }, [of]);
 }
 
-/** Puts what is left of the plan, and how many turns run, before the page's name, and the first into the tab's icon. */
+/**
+ * Puts what is left of the plan, and how many turns run, before the page's name, and the first into the tab's icon. Without the gateway
+ * neither is known, and without an IDE no turn goes on.
+ */
 export function useTitleNews(limits: LimitsEnvelope | undefined, running: number): void {
-  const left = leftInPercent(limits);
-  const words = [left === undefined ? "" : `${left} % left`, running === 0 ? "" : `${running} running`];
-  const text = words.filter((part) => part !== "").join(" · ");
+  const gone = useGone();
+  const left = gone === "no gateway" ? undefined : leftInPercent(limits);
+  const runs = running === 0 ? "" : `${running} running`;
+  const text = [left === undefined ? "" : `${left} % left`, gone ?? runs].filter((part) => part !== "").join(" · ");
   useEffect(() => {
     news = text;
     write();

@@ -2,7 +2,7 @@ import type { TurnDetail } from "./api.ts";
 import { Failure, Section } from "./parts.tsx";
 import { type Phase, type PhaseKind, phasesOf, timeByKind } from "./turn-phases.ts";
 import { rowsOf } from "./turn-rows.ts";
-import { useNow } from "./use-data.ts";
+import { useTurnClock } from "./use-data.ts";
 import type { Timeline } from "./use-timeline.ts";
 import { spanInWords } from "./words.ts";
 
@@ -58,7 +58,7 @@ function sinceInWords(ms: number): string {
 
 /** The turn's time as one bar of phases. */
 function PhaseBar({ turn, timeline }: { readonly turn: TurnDetail; readonly timeline: Timeline }) {
-  const now = useNow(1000);
+  const now = useTurnClock();
   const createdMs = Date.parse(turn.created_at);
   const phases = phasesOf(timeline.entries, createdMs, now);
   const [first, last] = [phases[0], phases.at(-1)];

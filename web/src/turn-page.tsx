@@ -14,7 +14,7 @@ import { Events } from "./turn-events.tsx";
 import { soFar } from "./turn-so-far.ts";
 import { Texts } from "./turn-texts.tsx";
 import { Outcome, Sealed, tokensInWords, WithoutClient } from "./turns-section.tsx";
-import { useData, useNow } from "./use-data.ts";
+import { useData, useNow, useTurnClock } from "./use-data.ts";
 import { useTimeline } from "./use-timeline.ts";
 import { When } from "./when.tsx";
 import { ageInWords, count, endInWords, hintFor, modelName, reasonInWords, spanInWords } from "./words.ts";
@@ -96,7 +96,7 @@ function Facts(props: {
 }) {
   const { credits, entries } = props;
   const turn = soFar(props.turn, entries);
-  const now = useNow(1000);
+  const now = useTurnClock();
   const live = useLiveTurns().turns.get(turn.id); // its summary was read once, when the page opened
   const error = entries.findLast((entry) => entry.error !== undefined)?.error;
   return (

@@ -1,4 +1,5 @@
 import type { LiveTurn } from "./api.ts";
+import { useGone } from "./gateway-link.ts";
 import type { LiveTurns } from "./live-turns.ts";
 import { CopyLine } from "./parts.tsx";
 import { Cancel } from "./turn-actions.tsx";
@@ -47,6 +48,7 @@ export function Connection({ state }: { readonly state: LiveTurns["connection"] 
 }
 
 function RunningTurn({ turn, now }: { readonly turn: LiveTurn; readonly now: number }) {
+  const gone = useGone();
   return (
     <li data-turn={turn.id}>
       <div class="what">
@@ -54,7 +56,7 @@ function RunningTurn({ turn, now }: { readonly turn: LiveTurn; readonly now: num
         <span class="muted">{from(turn)}</span>
       </div>
       <span class="figures">
-        <span class={`phase ${turn.phase}`}>{phases[turn.phase]}</span>
+        <span class={`phase ${gone === undefined ? turn.phase : "gone"}`}>{gone ?? phases[turn.phase]}</span>
         <span>{ageInWords(now - Date.parse(turn.created_at))}</span>
         <span>{turn.characters === 0 ? "" : tokensInWords(turn)}</span>
         <WithoutClient turn={turn} now={now} />

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, SignedOut, Unreachable } from "./api.ts";
-import { noteSilence, onLinkChange, silentSince } from "./gateway-link.ts";
+import { noteSilence, onLinkChange, silentSince, stillSince } from "./gateway-link.ts";
 
 /**
  * What a part of the page has. Loading: neither data nor an error. Shown: data. Stale: data, and the error of a later attempt. Failed: an
@@ -158,12 +158,15 @@ function onTick(listener: () => void): () => void {
   };
 }
 
-/** The page's time, epoch ms, renewed every `everyMs`, for all parts at once. It stands still while the gateway does not answer: nothing is known to go on. */
-export function useNow(everyMs: number): number {
-  const [now, setNow] = useState(() => silentSince() ?? Date.now());
+/**
+ * The page's time, epoch ms, renewed every `everyMs`, for all parts at once. It stands still while the gateway does not answer, and with
+ * `stillAt` as that says: nothing is known to go on.
+ */
+export function useNow(everyMs: number, stillAt = silentSince): number {
+  const [now, setNow] = useState(() => stillAt() ?? Date.now());
   useEffect(() => {
     let shown = Math.floor(Date.now() / everyMs);
-    const renew = () => setNow(silentSince() ?? Date.now());
+    const renew = () => setNow(stillAt() ?? Date.now());
     const ignoreTicks = onTick(() => {
       const part = Math.floor(Date.now() / everyMs);
       if (part === shown) return;
@@ -175,6 +178,9 @@ export function useNow(everyMs: number): number {
       ignoreTicks();
       ignore();
     };
-  }, [everyMs]);
+  }, [everyMs, stillAt]);
   return now;
 }
+
+/** The time of turns that run, each second: it stands still also while no IDE can be asked. */
+export const useTurnClock = () => useNow(1000, stillSince);

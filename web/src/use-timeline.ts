@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, api, SignedOut, type TimelineEntry } from "./api.ts";
 import { readBatches } from "./event-stream.ts";
 import { onLinkChange, silentSince } from "./gateway-link.ts";
@@ -15,17 +15,29 @@ export interface Timeline {
 
 type Read = Omit<Timeline, "retry">;
 
+const isVisible = () => document.visibilityState !== "hidden";
 const nothing: Read = { entries: [], error: undefined, isBroken: false };
 const [firstWaitMs, longestWaitMs] = [500, 4_000];
 const ends = new Set(["finished", "failed", "cancelled"]);
 
-/** Follows the turn to its end, and begins anew after a break. Entries that come together are shown together: an old turn may have thousands. */
+/**
+ * Follows the turn to its end, and begins anew after a break. A hidden tab reads nothing: it would keep one of the browser's few connections.
+ * Entries that come together are shown together: an old turn may have thousands.
+ */
 export function useTimeline(id: string, onEnd: () => void): Timeline {
   const [timeline, setTimeline] = useState(nothing);
   const [round, setRound] = useState(0);
+  const [isSeen, setSeen] = useState(isVisible);
+  const readWhole = useRef("");
   const retry = useCallback(() => setRound((count) => count + 1), []);
+  useEffect(() => {
+    const look = () => setSeen(isVisible());
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, []);
   useEffect(() => onLinkChange(() => silentSince() === undefined && retry()), [retry]);
   useEffect(() => {
+    if (!isSeen || readWhole.current === id) return undefined;
     const stop = new AbortController();
     /** Whether the turn's end came. */
     const read = async () => {
@@ -47,7 +59,10 @@ export function useTimeline(id: string, onEnd: () => void): Timeline {
     const follow = async () => {
       for (let waitMs = firstWaitMs; !stop.signal.aborted; waitMs = Math.min(longestWaitMs, 2 * waitMs)) {
         try {
-          if (await read()) return onEnd();
+          if (await read()) {
+            readWhole.current = id;
+            return onEnd();
+          }
         } catch (failure) {
           if (stop.signal.aborted) return;
           const error = report(failure);
@@ -63,6 +78,6 @@ export function useTimeline(id: string, onEnd: () => void): Timeline {
     setTimeline((before) => ({ ...before, error: undefined }));
     void follow();
     return () => stop.abort();
-  }, [id, onEnd, round]);
+  }, [id, onEnd, round, isSeen]);
   return { ...timeline, retry };
 }

@@ -64,6 +64,7 @@ const kept = z.array(
     madeAtMs: z.number(),
     usedAtMs: z.number().optional(),
     showsTexts: z.boolean().optional(),
+    isLink: z.boolean().optional(),
   }),
 );
 

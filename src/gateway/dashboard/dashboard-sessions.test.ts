@@ -33,3 +33,25 @@ test("a link that nobody used is forgotten, and so is a page that was not used f
   await clock.advance(9 * 86_400_000);
   expect(sessions.isSignedIn(page)).toBe(false);
 });
+
+test("a link works after a restart of the gateway, once", async () => {
+  let kept: readonly KeptSession[] = [];
+  let hasFile = true;
+  const store = {
+    load: () => kept,
+    save: (all: readonly KeptSession[]) => void (kept = all),
+    removeLinkFile: () => void (hasFile = false),
+  };
+  const clock = new FakeClock();
+  const open = () => openSessions(clock, never, () => "key", { store });
+  const [code, late] = [open().newCode(), open().newCode()];
+  hasFile = true;
+  expect(JSON.stringify(kept)).not.toContain(code);
+  const restarted = open();
+  expect(hasFile).toBe(true);
+  expect(restarted.redeem(code)).toBeDefined();
+  expect(open().redeem(code)).toBeUndefined();
+  expect(open().isSignedIn(new Headers({ "x-millrace-session": late }))).toBe(false);
+  await clock.advance(120_001);
+  expect(open().redeem(late)).toBeUndefined();
+});

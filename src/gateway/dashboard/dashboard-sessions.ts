@@ -15,16 +15,18 @@ const mostSessions = 16;
 /** The header in which the page sends its session. */
 const sessionHeader = "x-millrace-session";
 
-/** A stored session: the digest of its secret, from which the secret cannot be made, when it began and was used last (epoch ms), and whether it shows texts. */
+/** A stored session or link: the digest of its secret, from which the secret cannot be made, when it was made and used last (epoch ms), and whether it shows texts. */
 export interface KeptSession {
   readonly digest: string;
   readonly madeAtMs: number;
   /** Absent in one that an older version kept, and until the first use: as `madeAtMs`. */
   readonly usedAtMs?: number | undefined;
   readonly showsTexts?: boolean | undefined;
+  /** A link that nobody has used yet. */
+  readonly isLink?: boolean | undefined;
 }
 
-/** A store for sessions that outlive the gateway, so that an open page still works after a restart. No call throws. */
+/** A store for sessions and links that outlive the gateway, so that an open page still works after a restart. No call throws. */
 export interface SessionStore {
   load(): readonly KeptSession[];
   save(sessions: readonly KeptSession[]): void;
@@ -55,10 +57,14 @@ export function openSessions(
   const digestOf = (value: string) =>
     createHash("sha256").update("millrace session\0").update(keyDigest()).update("\0").update(value).digest("hex");
 
-  const codes = new Map<string, number>();
-  const sessions = new Map(store?.load().map((session) => [session.digest, session]));
-  const save = () => store?.save([...sessions.values()]);
-  store?.removeLinkFile(); // of a gateway that was killed
+  const kept = Map.groupBy(store?.load() ?? [], ({ isLink = false }) => isLink);
+  const codes = new Map(kept.get(true)?.map(({ digest, madeAtMs }) => [digest, madeAtMs]));
+  const sessions = new Map(kept.get(false)?.map((session) => [session.digest, session]));
+  const linkDigest = (code: string) => digestOf(`link ${code}`);
+  const save = () => {
+    const links = [...codes].map(([digest, madeAtMs]) => ({ digest, madeAtMs, isLink: true }));
+    store?.save([...sessions.values(), ...links]);
+  };
 
   function forgetOld(nowMs: number): void {
     for (const [code, madeAtMs] of codes) if (nowMs - madeAtMs > linkLifeMs) codes.delete(code);
@@ -87,19 +93,24 @@ export function openSessions(
     forgetOld(clock.now());
     if (codes.size === 0) store?.removeLinkFile();
   };
+  forgetOld(clock.now());
+  if (codes.size === 0)
+    store?.removeLinkFile(); // of a gateway that was killed
+  else void removeLinkLater();
   return {
     /** A fresh code for a link. */
     newCode(): string {
       forgetOld(clock.now());
       const code = randomBytes(32).toString("base64url");
-      codes.set(digestOf(code), clock.now());
+      codes.set(linkDigest(code), clock.now());
+      save();
       void removeLinkLater();
       return code;
     },
     /** The session that a code becomes, once; undefined for a code that is unknown, used or too old. */
     redeem(code: string): Secret | undefined {
       forgetOld(clock.now());
-      if (!codes.delete(digestOf(code))) return undefined;
+      if (!codes.delete(linkDigest(code))) return undefined;
       store?.removeLinkFile();
       const session = randomBytes(32).toString("base64url");
       const digest = digestOf(session);

@@ -22,7 +22,8 @@ const defaultMostKnown = 1_000;
 const quietMs = 250;
 /** How often the feed looks for turns of other processes. No event announces them. */
 const lookAgainMs = 10_000;
-const heartbeatMs = 15_000;
+/** How long the feed is silent at most; ms. A page takes a longer silence for a gateway that hangs. */
+const heartbeatMs = 3_000;
 /** How long the feed waits for news of turns before it looks at the state again; ms. Together with `quietMs` well under a second. */
 const stateEveryMs = 250;
 

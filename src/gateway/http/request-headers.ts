@@ -1,6 +1,7 @@
 import { unitMs } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { sortableId } from "../../base/ids.ts";
+import { projectAtMost } from "../../usage/history/project-of.ts";
 import { bounds } from "../dialects/bounds.ts";
 
 /** Headers that name a client's own session, the more specific first. Source: docs/dev/wire/clients.md, "Session headers". */
@@ -91,7 +92,7 @@ export function clientOf(headers: Headers): string | undefined {
 /** The client's project, for the usage history. */
 export function projectOf(headers: Headers): string | undefined {
   const project = textOf(headers.get("x-millrace-project")?.trim() ?? "");
-  return project === "" ? undefined : project.slice(0, bounds.idempotencyKey);
+  return project === "" ? undefined : project.slice(0, projectAtMost);
 }
 
 /** A header as its sender wrote it: folders have names in UTF-8, which arrive byte by byte. Source: RFC 9110, 5.5. */

@@ -10,6 +10,9 @@ const forms: readonly RegExp[] = [
   /^[ \t]*(?:- )?(?:Primary |Current )?[Ww]orking directory:[ \t]*(?<folder>(?:\/|~|[A-Za-z]:\\)[^\n<]*)/m,
 ];
 
+/** A project's name is kept this far, in characters: each list of turns carries it. */
+export const projectAtMost = 255;
+
 /** A prompt is read this far, in characters: the lines stand near the top of a message, and prompts may be megabytes. */
 const readAtMost = 65_536;
 
@@ -22,7 +25,7 @@ export function projectFromMessages(request: Pick<TurnRequest, "messages">): str
       const text = part.text.slice(0, readAtMost);
       for (const form of forms) {
         const folder = form.exec(text)?.groups?.["folder"]?.trim();
-        if (folder) return folder;
+        if (folder) return folder.slice(0, projectAtMost);
       }
     }
   }
