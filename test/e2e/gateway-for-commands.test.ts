@@ -131,6 +131,18 @@ test("a gateway that a person started does not end by itself", async () => {
   expect(gatewayOf(home).pid).toBe(served.pid);
 });
 
+test("a gateway that a command started stays once the user asks for one in the background, and is the same one", async () => {
+  const { home } = await ideHome();
+  expect((await millrace(["chat", "count to 3"], { home })).code).toBe(0);
+  const { pid, url } = gatewayOf(home);
+  expect(gatewayOf(home).startedBy).toBe("command");
+  const stays = await millrace(["serve", "--background"], { home });
+  expect([stays.code, stays.stdout]).toEqual([0, `Your gateway at ${url} stays now. \`millrace stop\` stops it.\n`]);
+  expect(gatewayOf(home)).toMatchObject({ pid, startedBy: "background" });
+  const again = await millrace(["serve", "--background"], { home });
+  expect([again.code, again.stderr]).toEqual([64, expect.stringContaining("already serves")]);
+});
+
 test("the options of a command go to the gateway that it starts, and other ones are refused later", async () => {
   const { home } = await ideHome();
   expect((await millrace(["chat", "--grace", "7m", "count to 3"], { home })).code).toBe(0);

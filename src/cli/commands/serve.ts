@@ -8,8 +8,9 @@ import { compose, type GatewayParts } from "../compose/compose.ts";
 import { askConsent } from "../compose/consent.ts";
 import { backendInUse, spellTarget } from "../compose/health-details.ts";
 import { howToStop, startedBy, startInBackground } from "../gateway-process/background.ts";
+import type { GatewayRecord } from "../gateway-process/gateway-file.ts";
 import { openGatewayLog } from "../gateway-process/gateway-log.ts";
-import { alreadyServes, holderOf, takeHome } from "../gateway-process/home.ts";
+import { alreadyServes, askHolder, holderOf, takeHome } from "../gateway-process/home.ts";
 import { untilIdle } from "../gateway-process/idle-end.ts";
 import { readKey } from "../gateway-process/key-file.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
@@ -67,7 +68,12 @@ export const serveCommand = defineCommand({
     checkGatewayOptions(io, options);
     if (options.background) {
       const holder = holderOf(settings.gatewayFile);
-      if (holder !== undefined && holder.isStopping !== true) throw alreadyServes(holder, io.clock.now());
+      if (holder !== undefined && holder.isStopping !== true) {
+        const isAsked = startedBy(io.env) !== "command" && argv.every((word) => keepsOptions.has(word));
+        if (!isAsked || !(await letStay(holder, settings.gatewayFile))) throw alreadyServes(holder, io.clock.now());
+        out.line(`Your gateway at ${holder.url ?? holder.socket} stays now. \`millrace stop\` stops it.`);
+        return exitCodes.ok;
+      }
       if (!options.json && !options.accept) await askConsent(options, context);
       return startInBackground(argv, context);
     }
@@ -113,8 +119,9 @@ export const serveCommand = defineCommand({
       if (by === "command") {
         const isWorking = () => composed.isWorking();
         const all = { connections: () => composed.doors.withConnections(listening.connections()) };
-        await untilIdle({ listening: all, isWorking, home, address }, io.clock, stop);
-      } else await untilAborted(stop);
+        await untilIdle({ listening: all, isWorking, home, address }, io.clock, AbortSignal.any([stop, home.stays]));
+      }
+      if (by !== "command" || home.stays.aborted) await untilAborted(stop);
       home.stops();
       await composed.close(listening);
       return exitCodes.ok;
@@ -123,6 +130,14 @@ export const serveCommand = defineCommand({
     }
   },
 });
+
+/** The words that change nothing of a gateway that runs. */
+const keepsOptions = new Set(["serve", "--background", "--accept"]);
+
+/** Whether a gateway that a command started stays from now on, as the user asks. One of another version does not know the word. */
+async function letStay({ startedBy: by, version: of }: GatewayRecord, file: string): Promise<boolean> {
+  return by === "command" && of === version() && (await askHolder(file, "stay"));
+}
 
 /** Reads and checks the command line of `serve`, with the settings of the file and the environment, and starts nothing. */
 export const serveCheck: Command = {

@@ -11,7 +11,7 @@ import { dispatch } from "../dispatch.ts";
 import { checkStartFiles, startInBackground } from "../gateway-process/background.ts";
 import { callGateway, lookForGateway, silentGateway } from "../gateway-process/gateway-client.ts";
 import { type GatewayRecord, readGatewayRecord } from "../gateway-process/gateway-file.ts";
-import { askToStop, clearHome, earlierBuild, holderOf, stopMs } from "../gateway-process/home.ts";
+import { askHolder, clearHome, earlierBuild, holderOf, stopMs } from "../gateway-process/home.ts";
 import { readKey } from "../gateway-process/key-file.ts";
 import { endPause, pause, readPause } from "../gateway-process/pause-file.ts";
 import { duration, flag } from "../options.ts";
@@ -202,7 +202,7 @@ export async function stopGateway(
       hint: "End that program.",
     });
   }
-  if (record.isStopping !== true && !(await askToStop(file))) await signalProven(record, context);
+  if (record.isStopping !== true && !(await askHolder(file, "stop"))) await signalProven(record, context);
   const runs = () => (held === undefined ? processRuns(pid) : holderOf(file)?.instance === instance);
   const giveUpAtMs = io.clock.monotonic() + waitMs;
   while (runs()) {

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { readGatewayFile, readGatewayRecord, writeGatewayFile } from "./gateway-file.ts";
-import { askToStop, type Home, holderOf, takeHome } from "./home.ts";
+import { askHolder, type Home, holderOf, takeHome } from "./home.ts";
 
 const at = { url: "http://127.0.0.1:42100" };
 const recordOf = (instance: string) => ({ pid: process.pid, instance, version: "0.1.0", startedAtMs: 1 });
@@ -53,7 +53,9 @@ test("a second gateway is told where the first one is, from its start to its end
   home.serves({ socket: "/tmp/millrace.sock" });
   await expect(take("b")).rejects.toThrow(`already serves on /tmp/millrace.sock ${who}`);
   writeGatewayFile(file, { ...recordOf("a"), ...at, startedBy: "command" });
-  await expect(take("b")).rejects.toMatchObject({ hint: expect.stringContaining("`millrace restart` lets it stay") });
+  await expect(take("b")).rejects.toMatchObject({
+    hint: expect.stringContaining("`millrace serve --background` lets it stay"),
+  });
   home.leave();
   (await take("b")).serves(at);
   expect(readGatewayFile(file)?.instance).toBe("b");
@@ -97,10 +99,10 @@ test("the home's id is made once", async () => {
 test("a command asks the gateway at its door to stop, and one that has ended answers nobody", async () => {
   const { file, take } = place();
   const home = await take("a");
-  await vi.waitFor(async () => expect(await askToStop(file)).toBe(true));
+  await vi.waitFor(async () => expect(await askHolder(file, "stop")).toBe(true));
   expect(home.asked.aborted).toBe(true);
   home.leave();
-  expect(await askToStop(file)).toBe(false);
+  expect(await askHolder(file, "stop")).toBe(false);
 });
 
 test("while its file cannot be written it is missing, which is reported once and leaves no drafts", async () => {
@@ -143,4 +145,16 @@ test("a file that was removed is written again, and a folder that was moved away
   await vi.waitFor(async () => expect(await askToStop(file)).toBe(true));
   home.leave();
   expect(await askToStop(file)).toBe(true);
+});
+
+test("a gateway that a command started stays when it is asked to, and says so in its record", async () => {
+  const { file, take } = place();
+  const home = await take("a");
+  home.serves(at);
+  expect(home.stays.aborted).toBe(false);
+  await vi.waitFor(async () => expect(await askHolder(file, "stay")).toBe(true));
+  expect([home.stays.aborted, home.asked.aborted]).toEqual([true, false]);
+  expect(readGatewayFile(file)).toMatchObject({ ...at, startedBy: "background" });
+  home.serves(at);
+  expect(readGatewayFile(file)?.startedBy).toBe("background");
 });

@@ -20,6 +20,8 @@ export interface Home {
   readonly instance: string;
   /** Aborts when a command asks the gateway to stop. */
   readonly asked: AbortSignal;
+  /** Aborts when the user asks a gateway that a command started to stay. */
+  readonly stays: AbortSignal;
   /** From now on other commands find the gateway there. */
   serves(at: Pick<GatewayRecord, "url" | "socket">): void;
   /** From now on no command finds the gateway, and the next gateway waits for its end. */
@@ -96,8 +98,11 @@ export async function earlierBuild(
   return (await identifyListener(record, key, answerMs, signal)) === "ours" ? record : undefined;
 }
 
-/** Asks the gateway that has the home to stop. False where it does not answer: it has ended, or hangs. */
-export async function askToStop(file: string): Promise<boolean> {
+/**
+ * Asks the gateway that has the home to stop, or to stay although a command started it. False where it does not answer: it has ended, or
+ * hangs. Only one of this version knows the second word.
+ */
+export async function askHolder(file: string, word: "stop" | "stay"): Promise<boolean> {
   let socket: Awaited<ReturnType<typeof dial>> | undefined;
   try {
     socket = await dial(filesBeside(file).door);
@@ -105,7 +110,7 @@ export async function askToStop(file: string): Promise<boolean> {
       socket?.once("data", () => resolve());
       socket?.once("close", () => reject(new Error("the gateway has ended")));
     });
-    socket.write("stop");
+    socket.write(word);
     await orAborted(answered, AbortSignal.timeout(answerMs));
     return true;
   } catch {
@@ -133,7 +138,7 @@ export function alreadyServes(holder: GatewayRecord, nowMs: number): MillraceErr
     startedBy === "program"
       ? "It runs inside another program: end that one to stop it."
       : startedBy === "command"
-        ? "A command started it, so it ends after ten minutes without use: `millrace restart` lets it stay, `millrace stop` stops it."
+        ? "A command started it, so it ends after ten minutes without use: `millrace serve --background` lets it stay, `millrace stop` stops it."
         : "`millrace stop` stops it, `millrace restart` restarts it.";
   const who = pid === 0 ? "" : ` (process ${pid}, started ${spellAge(nowMs - startedAtMs)} ago)`;
   return new MillraceError("invalid_request", `Your gateway ${does}${who}.`, {
@@ -172,6 +177,8 @@ function keepHome(
 ): Home {
   const left = new AbortController();
   const asked = new AbortController();
+  const stays = new AbortController();
+  let own = claim;
   let current = claim;
   let told = false;
   const write = () => {
@@ -190,7 +197,14 @@ function keepHome(
   write();
   const id = homeId(file);
   const isOwnPlace = () => readId(file) === (id.isKept ? id.value : undefined);
-  const door = openHomeDoor(file, () => asked.abort());
+  const door = openHomeDoor(file, {
+    stop: () => asked.abort(),
+    stay() {
+      own = { ...own, startedBy: "background" };
+      become({ ...current, startedBy: "background" });
+      stays.abort();
+    },
+  });
   const look = async () => {
     while (!left.signal.aborted) {
       await bestEffort(clock.sleep(keepEveryMs, left.signal));
@@ -202,8 +216,9 @@ function keepHome(
     id: id.value,
     instance: claim.instance,
     asked: asked.signal,
-    serves: (at) => become({ ...claim, ...at }),
-    stops: () => become({ ...claim, isStopping: true }),
+    stays: stays.signal,
+    serves: (at) => become({ ...own, ...at }),
+    stops: () => become({ ...own, isStopping: true }),
     leave() {
       if (left.signal.aborted) return;
       left.abort();
@@ -245,15 +260,15 @@ function readRecord(file: string): GatewayRecord | undefined {
   }
 }
 
-/** Where commands ask the gateway to stop. Without it, as on a full disk, it can be stopped by its terminal or service. */
-function openHomeDoor(file: string, onStop: () => void): Door | undefined {
+/** Where commands ask the gateway to stop or to stay. Without it, as on a full disk, it can be stopped by its terminal or service. */
+function openHomeDoor(file: string, on: Readonly<Record<"stop" | "stay", () => void>>): Door | undefined {
   const { door } = filesBeside(file);
   removeIfThere(door); // of a gateway that was killed: this one has the lock
   try {
     const opened = openDoor(door, defaultDoors, (socket) => {
-      socket.once("data", () => {
-        onStop();
-        socket.end("stops");
+      socket.once("data", (word) => {
+        on[String(word) === "stay" ? "stay" : "stop"]();
+        socket.end("done");
       });
     });
     opened.opened.catch(() => undefined);
