@@ -18,10 +18,15 @@ export function ideName(ide: string): string {
   return isVariant(ide) ? names[ide] : ide;
 }
 
-/** The variant that a word of the user means, in any case: `devin`, or the earlier `windsurf`. */
-export function variantOf(word: string): IdeVariant | undefined {
-  const lower = word.toLowerCase();
-  return (Object.keys(names) as IdeVariant[]).find((variant) => variant === lower || names[variant] === lower); // its own keys
+/** The variant that words of the user mean, in any case: `devin`, the earlier `windsurf`, or a product's name as a screen shows it. */
+export function variantOf(words: string): IdeVariant | undefined {
+  const bare = words.toLowerCase().replace(/ ?[,(].*$/s, ""); // without what the product was called, or that it is a stand-in
+  const word = bare
+    .replace(/ \d[\d.]*$/, "")
+    .replace(/^devin desktop/, "devin")
+    .replaceAll(" ", "-");
+  if (word === "next") return "windsurf-next";
+  return (Object.keys(names) as IdeVariant[]).find((variant) => variant === word || names[variant] === word); // its own keys
 }
 
 /** The names that all builds of an IDE share, for people. */

@@ -1,5 +1,5 @@
 import { isMillraceError, MillraceError } from "../base/errors.ts";
-import { ideName, productToday } from "../base/ide-name.ts";
+import { ideName, productToday, variantOf } from "../base/ide-name.ts";
 import { type StatusLineFormat, type StatusLineOptions, statusLine, statusLineFormats } from "../usage/status-line.ts";
 import { markAsked, readLimitsFile } from "./limits/limits-file.ts";
 import { readSettings } from "./settings.ts";
@@ -31,7 +31,7 @@ export function statuslineFast(
   const options = {
     format,
     template: given.get("template"),
-    ide: ide === undefined ? undefined : ideName(ide),
+    ide: ide === undefined ? undefined : ideName(variantOf(ide) ?? ide),
     window: given.get("window"),
   };
   try {

@@ -5,7 +5,7 @@ import type { Endpoint, IdeIdentity, IdeVariant } from "../language-server/trans
 /** A running IDE whose language server answered. */
 export interface Ide {
   readonly variant: IdeVariant;
-  /** The product's name for people: "Devin Desktop 3.10 (formerly Windsurf)", "Windsurf 2.2". */
+  /** The product's name for people: "Devin Desktop 3.10 (formerly Windsurf)". */
   readonly product: string;
   /** Names this server process: variant, pid and start time. Changes when the IDE restarts. */
   readonly id: string;

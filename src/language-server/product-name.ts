@@ -1,30 +1,26 @@
 import type { IdeVariant } from "./transport/endpoint.ts";
 
-/** The first version that is called Devin Desktop. Source: docs/dev/wire/devin-desktop.md, "Names and versions". */
-const firstDevin = 3;
 /** The first version without Cascade. Source: docs/dev/wire/devin-desktop.md, "Cascade". */
 const withoutCascade: readonly [major: number, minor: number] = [3, 9];
 
 /**
- * The name of a build for people: "Devin Desktop 3.10 (formerly Windsurf)", "Windsurf 2.2", "Windsurf Next". For an unknown version
- * `isDevin` decides: whether the build's files or program carry the new name.
+ * The name of a build for people, one for all of its versions: "Devin Desktop 3.10 (formerly Windsurf)", "Devin Desktop Next (formerly
+ * Windsurf Next)", "Antigravity 1.2". `variantOf` takes it back.
  */
-export function productName(variant: IdeVariant, version: string, isDevin = false): string {
+export function productName(variant: IdeVariant, version: string): string {
   const [major, minor] = numbersOf(version);
   const short = major === undefined ? "" : ` ${major}${minor === undefined ? "" : `.${minor}`}`;
   if (variant === "antigravity") return `Antigravity${short}`;
   const next = variant === "windsurf-next" ? " Next" : "";
-  const renamed = major === undefined ? isDevin : major >= firstDevin;
-  return renamed ? `Devin Desktop${next}${short} (formerly Windsurf${next})` : `Windsurf${next}${short}`;
+  return `Devin Desktop${next}${short} (formerly Windsurf${next})`;
 }
 
-/** The same for a narrow place: "Devin", "Windsurf", "Next", "Antigravity". */
-export function shortProductName(variant: IdeVariant, version: string): string {
-  if (variant === "antigravity") return "Antigravity";
-  if (variant === "windsurf-next") return "Next";
-  const [major] = numbersOf(version);
-  return major !== undefined && major >= firstDevin ? "Devin" : "Windsurf";
-}
+/** The same for a narrow place. */
+export const shortProductNames = {
+  windsurf: "Devin",
+  "windsurf-next": "Next",
+  antigravity: "Antigravity",
+} as const satisfies Record<IdeVariant, string>;
 
 /** Whether a build is so new that its Cascade was removed; an unknown version is not. */
 export function isWithoutCascade(version: string): boolean {

@@ -46,7 +46,7 @@ test("status answers what runs, who pays, what is left, what is set up and what 
     "last failure",
   ]);
   expect(stdout).toMatch(/^left +Prompt credits: \d+ %/m);
-  expect(stdout).toMatch(/^prompts +go to Windsurf 2\.2 \(Pro\)$/m);
+  expect(stdout).toMatch(/^prompts +go to Devin Desktop 2\.2 \(formerly Windsurf\) \(Pro\)$/m);
   expect(stdout).toMatch(/^blocked +claude-sonnet-4\.6 until .* \(quota_exhausted, .* left\)$/m);
   expect(stdout).toMatch(/^refused +1 request became no turn \(1 of \w+: quota_exhausted\)$/m);
   expect(stdout).toMatch(/^last failure quota_exhausted, claude-sonnet-4\.6, .* ago \(`millrace tail \w+`\)$/m);

@@ -42,8 +42,10 @@ describe.runIf(process.platform === "linux")("millrace doctor", () => {
 
   it("shows the IDE, what it answers and who is signed in, on one screen", async () => {
     const { code, stdout } = await millrace(["doctor"], { MILLRACE_IDE_ONLY_HOME: simulator.home });
-    expect(stdout).toContain(`Windsurf 2.2, a stand-in  build ${simulator.ideVersion}, pid ${simulator.pid}, up `);
-    expect(stdout).toContain(`Windsurf 2.2, running: ${simulator.home}`);
+    expect(stdout).toContain(
+      `Devin Desktop 2.2 (formerly Windsurf), a stand-in  build ${simulator.ideVersion}, pid ${simulator.pid}, up `,
+    );
+    expect(stdout).toContain(`Devin Desktop 2.2 (formerly Windsurf), running: ${simulator.home}`);
     expect(stdout).toMatch(/data folder taken: .*state\.vscdb: holds an API key/);
     expect(stdout).toMatch(/credentials of the CLI: no/);
     expect(stdout).toMatch(/plan of Devin Desktop .*: from the language server, read at \d{4}-/);
@@ -88,7 +90,7 @@ describe.runIf(process.platform === "linux")("millrace doctor", () => {
     Object.assign(io.stdout, { isTTY: true, columns: 40 });
     expect(await main(["doctor"], io, [doctorCommand])).toBe(77);
     const lines = stripVTControlCharacters(io.written.stdout()).split("\n");
-    expect(lines.join(" ")).toContain("✗ Windsurf 2.2 runs, but no account");
+    expect(lines.join(" ")).toContain("✗ Devin Desktop 2.2 (formerly Windsurf) runs, but no account");
     for (const line of lines.filter((each) => each.length > 40)) expect(line.trim()).not.toContain(" ");
   });
 
@@ -97,7 +99,7 @@ describe.runIf(process.platform === "linux")("millrace doctor", () => {
     const { code, stdout } = await millrace(["doctor"], other);
     expect(code).toBe(69);
     expect(stdout).toContain(
-      `✗ Windsurf 2.2 runs (pid ${simulator.pid}), but cannot be used: only devin-next was asked for\n      Leave out`,
+      `✗ Devin Desktop 2.2 (formerly Windsurf) runs (pid ${simulator.pid}), but cannot be used: only devin-next was asked for\n      Leave out`,
     );
   });
 

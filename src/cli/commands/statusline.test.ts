@@ -38,7 +38,7 @@ describe("millrace statusline", () => {
     expect(lastAsked(folder)).toBeUndefined();
     expect(await statusline()).toEqual({
       code: 0,
-      stdout: "Windsurf daily 62% resets in 12 h · weekly 81%\n",
+      stdout: "Devin daily 62% resets in 12 h · weekly 81%\n",
       stderr: "",
     });
     expect(lastAsked(folder)).toBe(fixtureNowMs);

@@ -50,7 +50,7 @@ describe("millrace usage --min-remaining", () => {
     const answers = [windsurfAnswer("quota"), antigravityAnswer("fractions")];
     const { code, stderr } = await guard(["--min-remaining", "50"], answers);
     expect(code).toBe(1);
-    expect(stderr).toContain("Windsurf 2.3, weekly: 81 % left, enough.");
+    expect(stderr).toContain("Devin Desktop 2.3 (formerly Windsurf), weekly: 81 % left, enough.");
     expect(stderr).toContain("Antigravity 1.14, 3p-5h: 40 % left, less than 50 %.");
     expect((await guard(["--min-remaining", "50", "--ide", "devin"], answers)).code).toBe(0);
   });
@@ -72,7 +72,7 @@ describe("millrace usage --min-remaining", () => {
       runAt(["usage", ...floorIn(argv)], usageCommand(late), { homeFolder, clock: source.clock });
     expect(await run("--max-age", "10m", "--window", "weekly")).toMatchObject({
       code: 75,
-      stderr: "Windsurf 2.3, weekly: read 20 min ago, longer than --max-age allows.\n",
+      stderr: "Devin Desktop 2.3 (formerly Windsurf), weekly: read 20 min ago, longer than --max-age allows.\n",
     });
     expect(await run("--max-age", "30m")).toMatchObject({ code: 0 });
   });
@@ -83,7 +83,7 @@ describe("millrace usage --min-remaining", () => {
       data: [
         {
           ide: "devin",
-          product: "Windsurf 2.3",
+          product: "Devin Desktop 2.3 (formerly Windsurf)",
           window: "weekly",
           remaining_percent: 81,
           enough: true,

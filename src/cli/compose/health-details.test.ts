@@ -47,8 +47,10 @@ test.each([
 });
 
 test("a newcomer reads the product, and the reason only where prompts go nowhere", () => {
-  const editor = spellEditor("Windsurf 2.3", "Teams");
-  expect(spellTarget({ kind: "cascade", why: "because" }, editor)).toBe("Windsurf 2.3 (Teams)");
+  const editor = spellEditor("Devin Desktop 2.3 (formerly Windsurf)", "Teams");
+  expect(spellTarget({ kind: "cascade", why: "because" }, editor)).toBe(
+    "Devin Desktop 2.3 (formerly Windsurf) (Teams)",
+  );
   expect(spellTarget({ kind: "acp", why: "because", product: "Devin CLI" }, editor)).toBe("Devin CLI");
   expect(spellTarget({ kind: "none", why: "No IDE runs.", hint: "Start one." }, undefined)).toBe(
     "nothing yet: No IDE runs. Start one.",

@@ -97,7 +97,7 @@ const names: Readonly<Record<string, string>> = {
   none: "nothing yet",
 };
 
-/** The editor that prompts go to, in the product's own words, with the plan of its account: `Windsurf 2.3 (Teams)`. */
+/** The editor that prompts go to, in the product's own words, with the plan of its account: `Devin Desktop 2.3 (formerly Windsurf) (Teams)`. */
 export function spellEditor(product: string, plan: string | null | undefined): string {
   return plan ? `${product} (${plan})` : product;
 }

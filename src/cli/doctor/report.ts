@@ -261,7 +261,7 @@ function installedLines(
   );
   for (const { variant, source, read_at: readAt, problem } of plans) {
     const text = source === "none" ? `not known. ${problem ?? ""}` : `from the ${planWords[source]} ${readAt ?? ""}`;
-    lines.push(...spell(`plan of ${productName(variant, "", true)}: ${text}`));
+    lines.push(...spell(`plan of ${productName(variant, "")}: ${text}`));
   }
   return lines;
 }

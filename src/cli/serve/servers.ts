@@ -133,7 +133,7 @@ export function withoutServer(result: DiscoveryResult): MillraceError {
 /** The product's name for the user, for a server that could not be asked. */
 export function nameOfRunning({ apps = [] }: Pick<DiscoveryResult, "apps">, variant: InstalledApp["variant"]): string {
   const app = apps.find((one) => one.running && one.variant === variant);
-  return app?.product ?? productName(variant, "", true);
+  return app?.product ?? productName(variant, "");
 }
 
 /** The error for an installed program that cannot be used, with the next step; undefined when nothing is installed and nothing hid it. */

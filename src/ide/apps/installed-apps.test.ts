@@ -20,7 +20,7 @@ describe("the apps of a machine", () => {
     expect(apps.map(({ variant, product: name, running }) => [variant, name, running])).toEqual([
       ["windsurf", "Devin Desktop 3.10 (formerly Windsurf)", false],
       ["windsurf-next", "Devin Desktop Next 3.11 (formerly Windsurf Next)", false],
-      ["windsurf", "Windsurf 2.2", false],
+      ["windsurf", "Devin Desktop 2.2 (formerly Windsurf)", false],
     ]);
   });
 

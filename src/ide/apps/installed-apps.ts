@@ -2,7 +2,7 @@ import { productName } from "../../language-server/product-name.ts";
 import type { CommandLine, Host } from "../host/host.ts";
 import type { InstalledApp } from "../ide.ts";
 import { readProduct } from "../process/build.ts";
-import { isDevinFolder, isNextFolder } from "../process/classify.ts";
+import { isNextFolder } from "../process/classify.ts";
 import { joinPath } from "./layouts.ts";
 
 /** Names of the app's folders and bundles, under both names: `Devin`, `Devin - Next`, `devin-desktop`, `Windsurf 2`. */
@@ -108,10 +108,9 @@ async function describeApp(
   if (product === undefined) return undefined;
   const version = product.version ?? "";
   const variant = isNextFolder(appRoot) || /\bnext\b/i.test(product.name) ? "windsurf-next" : "windsurf";
-  const isDevin = isDevinFolder(appRoot) || /^devin\b/i.test(product.name);
   return {
     variant,
-    product: productName(variant, version, isDevin),
+    product: productName(variant, version),
     version,
     appRoot,
     running,

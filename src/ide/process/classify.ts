@@ -104,11 +104,6 @@ export function isRemoteFolder(path: string): boolean {
   return /\/\.(?:windsurf|devin)(?:-next)?-server\//i.test(path.replaceAll("\\", "/"));
 }
 
-/** Whether a path lies in a folder of the new name. */
-export function isDevinFolder(path: string): boolean {
-  return /\/devin(?:-desktop|[ -]+next| \d)?[^/]*(?:\.app\/|\/resources\/)/i.test(`${path.replaceAll("\\", "/")}/`);
-}
-
 /** A foreign word made safe for a trace: printable, and short. */
 export function printable(text: string): string {
   const clean = text.replaceAll(/[^\x20-\x7e]/g, "?");

@@ -13,7 +13,7 @@ import type { Trace } from "../discover/trace.ts";
 import type { Host, ServerEnvironment } from "../host/host.ts";
 import type { Ide } from "../ide.ts";
 import { buildOfServer } from "./build.ts";
-import { isDevinFolder, isRemoteFolder } from "./classify.ts";
+import { isRemoteFolder } from "./classify.ts";
 import { type Flags, lastFlag } from "./command-line.ts";
 import { csrfTokens, type FoundToken, tokenSources } from "./csrf-token.ts";
 import { listPorts } from "./ports.ts";
@@ -101,7 +101,7 @@ export async function examineServer(
   const identity: IdeIdentity = { variant, ...build, apiKey: account.apiKey };
   return {
     variant,
-    product: productName(variant, build.ideVersion, isDevinFolder(row.command.program)),
+    product: productName(variant, build.ideVersion),
     id,
     pid: row.pid,
     startedAtMs: row.startedAtMs,
