@@ -20,7 +20,7 @@ const place: Machine = { homeFolder: "~", env: {}, platform: "linux", ownFolder:
 
 /** How each client is started and set up: the word for `run` and `setup`, what `setup` writes, and what is left to do. */
 export function clientList(): string {
-  const named = clients.filter(({ name }) => name !== "generic");
+  const named = clients.filter(({ name }) => name !== "generic" && name !== "statusline"); // the meter is no client of the models
   return list(named.map(lineOf));
 }
 

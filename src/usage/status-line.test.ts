@@ -35,29 +35,27 @@ const antigravity = () =>
 
 describe("the status line", () => {
   it.each([
-    ["quota", "Windsurf daily 62% resets in 12 h · weekly 81%"],
-    ["quota-exhausted", "Windsurf daily 0%! resets in 12 h · weekly 44%"],
-    ["quota-hidden-daily", "Windsurf weekly 5%! runs out in 5 h 41 min"],
-    ["credits", "Windsurf credits 376 resets in 4 d 12 h · flex 300"],
-    ["credits-unlimited", "Windsurf credits ∞"],
-    ["credits-unknown", "Windsurf credits ?"],
+    ["quota", "Devin daily 62% resets in 12 h · weekly 81%"],
+    ["quota-exhausted", "Devin daily 0%! resets in 12 h · weekly 44%"],
+    ["quota-hidden-daily", "Devin weekly 5%! runs out in 5 h 41 min"],
+    ["credits", "Devin credits 376 resets in 4 d 12 h · flex 300"],
+    ["credits-unlimited", "Devin credits ∞"],
+    ["credits-unknown", "Devin credits ?"],
   ])("of %s is %s", (name, line) => {
     expect(statusLine(limits(windsurf(name)), plain, now)).toBe(line);
   });
 
   it("names every IDE, says how old a reading is that is not fresh, and warns of what will not last", () => {
     expect(statusLine(limits(windsurf("quota"), antigravity()), plain, now)).toBe(
-      "Windsurf daily 62% · weekly 81%  Antigravity gemini weekly 55% · gemini 5h 100% · 3p weekly 25%! runs out in 1 d 9 h · 3p 5h 90%",
+      "Devin daily 62% · weekly 81%  Antigravity gemini weekly 55% · gemini 5h 100% · 3p weekly 25%! runs out in 1 d 9 h · 3p 5h 90%",
     );
     const fiveMinutesOn = statusLine(limits(windsurf("quota"), antigravity()), plain, now + 300_000);
-    expect(fiveMinutesOn).toMatch(/^Windsurf daily .* Antigravity \(read 5 min ago\) gemini/);
+    expect(fiveMinutesOn).toMatch(/^Devin daily .* Antigravity \(read 5 min ago\) gemini/);
   });
 
   it("does not show a window that is over as if it were current", () => {
     const later = Date.parse("2026-02-25T00:00:01Z");
-    expect(statusLine(limits(windsurf("quota")), plain, later)).toBe(
-      "Windsurf daily ? · weekly 81% resets in 1 d 23 h",
-    );
+    expect(statusLine(limits(windsurf("quota")), plain, later)).toBe("Devin daily ? · weekly 81% resets in 1 d 23 h");
   });
 
   it("is empty when nothing is known, or nothing of what is asked for", () => {
@@ -78,19 +76,19 @@ describe("the status line", () => {
   it("speaks each bar's own language", () => {
     const exhausted = limits(windsurf("quota-exhausted"));
     const as = (format: StatusLineOptions["format"]) => statusLine(exhausted, { ...plain, format }, now);
-    expect(as("claude-code")).toBe(
-      "Windsurf \u001B[31mdaily 0%! resets in 12 h\u001B[0m · \u001B[32mweekly 44%\u001B[0m",
-    );
-    expect(as("tmux")).toBe("Windsurf #[fg=red]daily 0%! resets in 12 h#[default] · #[fg=green]weekly 44%#[default]");
-    expect(as("starship")).toBe("Windsurf daily 0%! resets in 12 h · weekly 44%");
+    expect(as("claude-code")).toBe("Devin \u001B[31mdaily 0%! resets in 12 h\u001B[0m · \u001B[32mweekly 44%\u001B[0m");
+    expect(as("tmux")).toBe("Devin #[fg=red]daily 0%! resets in 12 h#[default] · #[fg=green]weekly 44%#[default]");
+    expect(as("starship")).toBe("Devin daily 0%! resets in 12 h · weekly 44%");
     expect(as("swiftbar").split("\n")).toEqual([
-      "Windsurf daily 0%! resets in 12 h · weekly 44%",
+      "Devin daily 0%! resets in 12 h · weekly 44%",
       "---",
-      "Windsurf, Daily quota: 0%! left, resets in 12 h | color=red",
-      "Windsurf, Weekly quota: 44% left, resets in 2 d 12 h | color=green",
+      "Devin, Daily quota: 0%! left, resets in 12 h | color=#e0645b",
+      "Devin, Weekly quota: 44% left, resets in 2 d 12 h | color=#2f9f77",
     ]);
+    expect(as("xbar")).toBe(as("swiftbar"));
+    expect(as("polybar")).toBe("Devin %{F#e0645b}daily 0%! resets in 12 h%{F-} · %{F#2f9f77}weekly 44%%{F-}");
     expect(JSON.parse(as("waybar"))).toEqual({
-      text: "Windsurf daily 0%! resets in 12 h · weekly 44%",
+      text: "Devin daily 0%! resets in 12 h · weekly 44%",
       tooltip: expect.stringContaining("Weekly quota: 44% left"),
       class: "bad",
       percentage: 0,
@@ -115,6 +113,13 @@ describe("the status line", () => {
     const named = { ...snapshot, planName: "#(rm -rf) <b>", windows: snapshot.windows };
     const tmux = statusLine(limits(named), { ...plain, format: "tmux", template: "{plan}" }, now);
     expect(tmux).toBe("#[fg=green]##(rm -rf) <b>#[default]");
+    const tagged = { ...snapshot, planName: "%{A1:rm -rf:}x | bash=rm", windows: snapshot.windows };
+    const tags = (format: "polybar" | "xbar") =>
+      statusLine(limits(tagged), { ...plain, format, template: "{plan}" }, now).split("\n")[0];
+    expect([tags("polybar"), tags("xbar")]).toEqual([
+      "%{F#2f9f77}% {A1:rm -rf:}x | bash=rm%{F-}",
+      "%{A1:rm -rf:}x / bash=rm",
+    ]);
     expect(statusLine(limits(named), { ...plain, format: "waybar", template: "{plan}" }, now)).toContain("&lt;b&gt;");
   });
 });

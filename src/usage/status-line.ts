@@ -1,13 +1,22 @@
 import { MillraceError } from "../base/errors.ts";
 import { ideNames, variantOf } from "../base/ide-name.ts";
-import { shortProductName } from "../language-server/product-name.ts";
+import { shortProductNames } from "../language-server/product-name.ts";
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "./envelope.ts";
 import { percentLeft } from "./limits.ts";
 import { durationInWords } from "./pace-words.ts";
 import { toneOf } from "./window-words.ts";
 
 /** The programs that show the line; each needs its own colours or format. */
-export const statusLineFormats = ["plain", "claude-code", "tmux", "starship", "swiftbar", "waybar"] as const;
+export const statusLineFormats = [
+  "plain",
+  "claude-code",
+  "tmux",
+  "starship",
+  "swiftbar",
+  "xbar",
+  "waybar",
+  "polybar",
+] as const;
 export type StatusLineFormat = (typeof statusLineFormats)[number];
 
 export interface StatusLineOptions {
@@ -27,11 +36,11 @@ interface Entry {
 }
 
 function shortName(of: LimitsOfIde): string {
-  return shortProductName(variantOf(of.ide) ?? "windsurf", of.build); // the word is our own
+  return shortProductNames[variantOf(of.ide) ?? "windsurf"]; // the word is our own
 }
 
 /**
- * The limits as one line (two and more for SwiftBar, whose further lines are its menu). Pure, and light: it loads nothing
+ * The limits as one line (two and more for SwiftBar and xbar, whose further lines are the menu). Pure, and light: it loads nothing
  * that a status bar would have to wait for. Instants in the envelope are ISO; `nowMs` is epoch ms.
  *
  * @returns an empty text when nothing is known.
@@ -48,7 +57,8 @@ export function statusLine(limits: LimitsEnvelope, options: StatusLineOptions, n
     options.template === undefined || worst === undefined
       ? lineOf(entries, worst, nowMs, paint)
       : paint(fill(options.template, worst, nowMs), worst.mood);
-  if (options.format === "swiftbar") return [text, "---", ...entries.map((entry) => menuLine(entry, nowMs))].join("\n");
+  if (options.format === "swiftbar" || options.format === "xbar")
+    return [text, "---", ...entries.map((entry) => menuLine(entry, nowMs))].join("\n");
   if (options.format !== "waybar") return text;
   const tooltip = entries.map((entry) => menuText(entry, nowMs)).join("\n");
   return waybar(text, tooltip, worst?.mood ?? "unknown", worst?.window.utilization ?? undefined);
@@ -177,12 +187,22 @@ function fill(template: string, entry: Entry, nowMs: number): string {
 type Paint = (text: string, mood: Mood) => string;
 const ansi: Readonly<Record<Mood, string>> = { good: "32", warn: "33", bad: "31", unknown: "2" };
 const tmuxColours: Readonly<Record<Mood, string>> = { good: "green", warn: "yellow", bad: "red", unknown: "colour244" };
+const barColours: Readonly<Record<Mood, string>> = {
+  good: "#2f9f77",
+  warn: "#d19a2e",
+  bad: "#e0645b",
+  unknown: "#808080",
+};
 const bare: Paint = (text) => text;
 const painters: Readonly<Record<StatusLineFormat, Paint>> = {
   plain: bare,
   starship: bare,
   waybar: bare,
-  swiftbar: bare,
+  // SwiftBar and xbar read what follows a bar in a line as parameters.
+  swiftbar: (text) => text.replaceAll("|", "/"),
+  xbar: (text) => text.replaceAll("|", "/"),
+  // Source: Polybar's wiki, "Formatting". A tag begins with %{ and nothing escapes it.
+  polybar: (text, mood) => `%{F${barColours[mood]}}${text.replaceAll("%{", "% {")}%{F-}`,
   "claude-code": (text, mood) => `\u001B[${ansi[mood]}m${text}\u001B[0m`,
   // tmux expands what a # begins; a doubled one is itself.
   tmux: (text, mood) => `#[fg=${tmuxColours[mood]}]${text.replaceAll("#", "##")}#[default]`,
@@ -195,10 +215,8 @@ function menuText(entry: Entry, nowMs: number): string {
   return `${shortName(of)}, ${window.label}: ${leftOf(entry, nowMs)} left${reset}${saved}`;
 }
 
-/** SwiftBar reads what follows a bar as parameters. */
 function menuLine(entry: Entry, nowMs: number): string {
-  const colours = { good: "green", warn: "orange", bad: "red", unknown: "gray" } as const;
-  return `${menuText(entry, nowMs).replaceAll("|", "/")} | color=${colours[entry.mood]}`;
+  return `${menuText(entry, nowMs).replaceAll("|", "/")} | color=${barColours[entry.mood]}`;
 }
 
 function waybar(text: string, tooltip: string, mood: Mood, utilization: number | undefined): string {

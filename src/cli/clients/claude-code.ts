@@ -168,6 +168,7 @@ function ownExemption(machine: Machine): Readonly<Record<string, string>> {
   return own.some(isProxy) ? loopbackExemption({ ...machine.env, ...Object.fromEntries(own) }) : {};
 }
 
-function settingsFile({ homeFolder, env }: Pick<Machine, "homeFolder" | "env">): string {
+/** Claude Code's own settings. */
+export function settingsFile({ homeFolder, env }: Pick<Machine, "homeFolder" | "env">): string {
   return join(env["CLAUDE_CONFIG_DIR"] || join(homeFolder, ".claude"), "settings.json");
 }

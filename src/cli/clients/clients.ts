@@ -5,6 +5,7 @@ import { claudeCode } from "./claude-code.ts";
 import type { Client } from "./client.ts";
 import { aider, cline, continueDev, crush, generic, zed } from "./editors.ts";
 import { kilo, openCode } from "./opencode.ts";
+import { statusline } from "./statusline.ts";
 
 /** Every client that `millrace setup` knows. */
 export const clients: readonly Client[] = [
@@ -23,6 +24,7 @@ export const clients: readonly Client[] = [
   cline,
   zed,
   crush,
+  statusline,
   generic,
 ];
 

@@ -14,7 +14,7 @@ describe("millrace setup", () => {
   it("knows a file of every client that has one", () => {
     expect(
       clients
-        .filter(({ edits }) => edits !== undefined)
+        .filter(({ edits, programs }) => edits !== undefined && programs.length > 0) // the meter has a test of its own
         .map(({ name }) => name)
         .sort(),
     ).toEqual(Object.keys(files).sort());

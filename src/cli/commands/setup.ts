@@ -6,6 +6,7 @@ import type { Client, Target } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
 import { isInstalled, pickClients, setupKey } from "../clients/installed.ts";
 import { openCode } from "../clients/opencode.ts";
+import { statusline } from "../clients/statusline.ts";
 import { readTarget, targetWithoutModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { withGateway } from "../compose/use-gateway.ts";
@@ -65,7 +66,7 @@ export const setupCommand = defineCommand({
       return exitCodes.ok;
     }
     const target = await targetOf(options, context);
-    if (target.why !== undefined) out.note(target.why);
+    if (target.why !== undefined && meant.some((client) => client !== statusline)) out.note(target.why);
     const place = { ...io, ownFolder: settings.folder };
     const planned = meant.map((client) => {
       const value = readClientKey(settings, client.name) ?? newKey();

@@ -17,6 +17,7 @@ export const statuslineCommand = defineCommand({
   examples: [
     ["millrace statusline --format claude-code", "as `statusLine` command in Claude Code's settings"],
     ["set -g status-right '#(millrace statusline --format tmux)'", "in tmux.conf"],
+    ["millrace setup statusline", "writes it for Claude Code, tmux and your shell; `--undo` takes it back"],
     ['millrace statusline --template "{percent_left}% {resets_in}"', "in your own words"],
   ],
   run({ options }, { out, settings, io }) {
