@@ -16,10 +16,10 @@ const pace = (part: Partial<Pace>): Pace => ({
 
 describe("a pace in words", () => {
   it.each<[Partial<Pace>, string]>([
-    [{ verdict: "ahead", elapsedFraction: 0.9, usedFraction: 0.32 }, "58 % more left than an even pace"],
+    [{ verdict: "ahead", elapsedFraction: 0.9, usedFraction: 0.32 }, "58 % in reserve"],
     [{ verdict: "ahead", projectedFraction: 0.62 }, "38 % will be left at the reset"],
     [{ verdict: "tight", projectedFraction: 0.96 }, "tight: 4 % will be left at the reset"],
-    [{ verdict: "runs_out", projectedFraction: 2, runsOutAtMs: 0 }, "runs out 1970-01-01T00:00:00.000Z"],
+    [{ verdict: "runs_out", projectedFraction: 2, runsOutAtMs: 0 }, "lasts until 1970-01-01T00:00:00.000Z"],
     [{ verdict: "exhausted" }, "exhausted"],
     [{ verdict: "too_early", why: "just_started" }, "too early to say"],
     [{ verdict: "too_early", why: "unknown" }, "not told by the IDE"],

@@ -30,7 +30,7 @@ const reasons = {
   no_history: "too early to say",
 } as const satisfies Record<NonNullable<Pace["why"]>, string>;
 
-/** A pace in plain words: `58 % more left than an even pace`, `runs out 22 Nov 14:20`. */
+/** A pace in plain words: `58 % in reserve`, `lasts until 22 Nov 14:20`. */
 export function paceInWords(pace: SpokenPace, formatInstant: FormatInstant): string {
   switch (pace.verdict) {
     case "ahead":
@@ -38,7 +38,7 @@ export function paceInWords(pace: SpokenPace, formatInstant: FormatInstant): str
     case "tight":
       return `tight: ${percentLeft(pace)} will be left at the reset`;
     case "runs_out":
-      return `runs out ${formatInstant(pace.runsOutAtMs ?? 0)}`;
+      return `lasts until ${formatInstant(pace.runsOutAtMs ?? 0)}`;
     case "exhausted":
       return "exhausted";
     case "too_early":
@@ -54,7 +54,7 @@ function moreLeft({
   usedFraction,
 }: Pick<Pace, "elapsedFraction" | "usedFraction">): string | undefined {
   if (elapsedFraction === undefined || usedFraction === undefined) return undefined;
-  return `${Math.round((elapsedFraction - usedFraction) * 100)} % more left than an even pace`;
+  return `${Math.round((elapsedFraction - usedFraction) * 100)} % in reserve`;
 }
 
 function percentLeft(pace: Pick<Pace, "projectedFraction">): string {

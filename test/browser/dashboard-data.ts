@@ -71,10 +71,17 @@ export function someIdes(nowMs: number): IdeVerdicts {
     object: "ides",
     looked_at: new Date(nowMs).toISOString(),
     data: [
-      { variant: "devin", product: "Windsurf 2.3", stand_in: false, build: "2.3.15", pid: 4711, state: "ready" },
+      {
+        variant: "devin",
+        product: "Devin Desktop 2.3 (formerly Windsurf)",
+        stand_in: false,
+        build: "2.3.15",
+        pid: 4711,
+        state: "ready",
+      },
       {
         variant: "devin-next",
-        product: "Windsurf Next 2.4",
+        product: "Devin Desktop Next 2.4 (formerly Windsurf Next)",
         stand_in: true,
         build: "2.4.0+next.1",
         pid: 4712,
@@ -107,11 +114,11 @@ export function withoutUsableIde(
   { signedOut = false, usesAgent = false }: { readonly signedOut?: boolean; readonly usesAgent?: boolean },
 ): IdeVerdicts {
   const [what, todo] = signedOut
-    ? ["Windsurf 2.3 runs, but no account is signed in there", "Sign in inside the IDE."]
+    ? ["Devin Desktop 2.3 (formerly Windsurf) runs, but no account is signed in there", "Sign in inside the IDE."]
     : ["No IDE with a language server was found", "Start Windsurf and open a folder."];
   const here = {
     variant: "devin",
-    product: "Windsurf 2.3",
+    product: "Devin Desktop 2.3 (formerly Windsurf)",
     stand_in: false,
     build: "2.3.15",
     pid: 4711,

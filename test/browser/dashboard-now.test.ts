@@ -17,7 +17,7 @@ describeDashboard("what happens now", (open) => {
     await picture(page, "now-running");
     await page
       .getByText("continues without its client, to its end")
-      .locator("xpath=ancestor::li")
+      .locator("xpath=ancestor::tr")
       .getByRole("link")
       .click();
     await page.getByRole("heading", { level: 1 }).waitFor();
@@ -43,15 +43,24 @@ describeDashboard("what happens now", (open) => {
       expect(await world.askStatus("Hi again")).toBe(402);
       expect(await world.askStatus("And again")).toBe(402);
       expect(await world.askStatus("Who am I", { authorization: "Bearer mr-not-the-key-0123456789" })).toBe(401);
-      const blocked = page.getByRole("list", { name: "Blocked models" });
-      await blocked.getByText(/^until .*\d\d:\d\d/).waitFor();
+      await page.getByText(/test-model is blocked until .*\d\d:\d\d/).click();
+      await page
+        .getByRole("list", { name: "Blocked models" })
+        .getByText(/until .*\d\d:\d\d/)
+        .waitFor();
+      await page.getByText("3 requests were refused").click();
       const refused = page.getByRole("list", { name: "Refused requests" });
       await refused.getByText("2 refused").waitFor();
       await refused.getByText("1 refused").waitFor();
-      await page.getByText(/Last failure.*The limit ends .*\d\d:\d\d/).waitFor();
+      await page.getByText(/^Last failure/).click();
+      await page.getByText(/The limit ends .*\d\d:\d\d/).waitFor();
       await picture(page, `now-refused-${colorScheme}-${width}`);
       expect(await hasNoSideScroll(page)).toBe(true);
       expect(await accessibilityViolations(page)).toEqual([]);
+      await page.getByRole("button", { name: "Close: Refused" }).click();
+      await page.reload();
+      await page.getByText(/test-model is blocked/).waitFor();
+      expect(await page.getByText("requests were refused").count()).toBe(0);
     },
   );
 });

@@ -5,7 +5,7 @@ import { describeDashboard, hasNoSideScroll, picture } from "./dashboard-page.ts
 describeDashboard("the dashboard's panels", (open) => {
   it("a panel that cannot be read says so with a way to try again, and shows no figures of another time", async () => {
     const { page } = await open({}, { mayComplain: /500/ });
-    const days = page.locator("section[aria-labelledby=days]");
+    const days = page.locator("section[aria-labelledby=use]");
     await days.getByText("7 days:").waitFor();
     await page.route("**/dashboard/api/usage/days*", (route) =>
       route.fulfill({ status: 500, json: { error: { message: "The history is broken.", hint: "Mend it." } } }),
@@ -48,27 +48,27 @@ describeDashboard("the dashboard's panels", (open) => {
     ["light", 1440],
     ["dark", 390],
   ] as const)(
-    "today is hours, and a histogram narrows the list by keyboard and by a drag, in %s at %i px",
+    "today is hours, and the chart narrows the page by keyboard and by a drag, in %s at %i px",
     async (colorScheme, width) => {
       const look = { colorScheme, viewport: { width, height: 900 } };
       const { page } = await open({ pastTurns: 300, everyMs: 60_000 }, look);
       const pages = page.getByRole("navigation", { name: "Pages of turns" });
       await pages.getByText("1–25 of 300").waitFor();
-      const time = page.getByRole("slider", { name: "Time of the list" });
+      const time = page.getByRole("slider", { name: "Time on the chart" });
       await time.press("End");
       await time.press("Shift+ArrowLeft");
-      expect(await time.getAttribute("aria-valuetext")).toMatch(/ – .*: \d+ turns/);
+      expect(await time.getAttribute("aria-valuetext")).toMatch(/ – .*: \d+ credits/);
       await time.press("Enter");
-      await page.getByRole("button", { name: /^Time: .*Show the whole time$/ }).click();
+      await page.getByRole("button", { name: "Whole time" }).click();
       await pages.getByText("1–25 of 300").waitFor();
-      const bars = page.locator(".histogram .slot");
-      await bars.nth(50).hover();
+      const bars = page.locator(".column");
+      await bars.nth(5).hover();
       await page.mouse.down();
-      await bars.nth(57).hover();
+      await bars.nth(6).hover();
       await page.mouse.up();
-      await page.getByRole("button", { name: /^Time: .*Show the whole time$/ }).waitFor();
+      await expect.poll(() => page.url()).toMatch(/#\/\?from=.*&to=/); // both ends
+      await page.getByRole("button", { name: "Whole time" }).waitFor();
       await page.getByRole("group", { name: "Time" }).getByRole("button", { name: "Today" }).click();
-      await page.getByRole("heading", { name: "Spent each hour" }).waitFor();
       await expect.poll(() => page.locator(".column").count()).toBe(24); // tests run in UTC
       await picture(page, `hours-${colorScheme}`);
       expect(await hasNoSideScroll(page)).toBe(true);

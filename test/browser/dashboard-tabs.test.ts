@@ -33,7 +33,7 @@ describeDashboard("the dashboard in many tabs", (open) => {
     await late.goto(`${world.url}/#/settings`);
     await late.getByRole("button", { name: "Show texts…" }).click();
     await late.getByRole("button", { name: "Show texts", exact: true }).click();
-    for (const tab of tabs) await tab.locator("[data-turn]").getByText("Hello").waitFor();
+    for (const tab of tabs) await tab.locator("[data-turn] .tail").getByText("Hello").waitFor();
   });
 
   it("says that the gateway is gone in each tab, and goes on in each", async () => {

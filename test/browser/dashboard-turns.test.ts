@@ -8,8 +8,9 @@ describeDashboard("the dashboard's turns", (open) => {
     const { page, world } = await open({ pastTurns: 0 });
     await page.getByText("No turns yet").waitFor();
     world.ask("Write a poem.", "/home/ada/work/poems");
-    const row = page.locator("li[data-turn]");
-    await row.getByText("opencode · poems").waitFor();
+    const row = page.locator("[data-turn]");
+    await row.getByText("poems").waitFor();
+    await row.getByText("opencode").waitFor();
     await row.getByText("waiting").waitFor();
     world.turns.backend.last.text("A millrace runs ", "beneath the wheel.");
     await row.getByText("~9 tokens").waitFor();
@@ -24,7 +25,7 @@ describeDashboard("the dashboard's turns", (open) => {
     world.turns.backend.last.finish("A millrace runs beneath the wheel.");
     await page.getByRole("heading", { name: "Latest turns" }).waitFor();
     await page.locator("table.turns td").getByText("1,719").waitFor();
-    await page.getByText("No turn runs now.").waitFor();
+    await row.waitFor({ state: "detached" });
     const spent = page.locator("section[aria-labelledby=spend] tbody tr");
     await spent.waitFor();
     expect(await spent.innerText()).toMatch(/model\s+1\s+1,744/);
@@ -57,13 +58,13 @@ describeDashboard("the dashboard's turns", (open) => {
     await picture(page, "turn");
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole("link", { name: "← Overview" }).click();
-    await page.getByRole("heading", { name: "Limits", exact: true }).waitFor();
+    await page.getByRole("heading", { name: "Plan", exact: true }).waitFor();
   });
 
   it("shows of a turn that its client sealed what happened, how much and when, and says who alone can read it", async () => {
     const { page, world } = await open({ pastTurns: 0 }, { texts: true });
     await world.askSealed("secret question");
-    const row = page.locator("li[data-turn]");
+    const row = page.locator("[data-turn]");
     await row.getByText("encrypted by its client").waitFor();
     await row.getByText("millrace-chat").waitFor();
     world.turns.backend.last.text("secret answer");
@@ -148,7 +149,7 @@ describeDashboard("the dashboard's turns", (open) => {
     const rows = page.locator("table.turns tbody tr");
     await rows.first().waitFor();
     world.ask("Hi", "/home/ada/work/a-project-with-quite-a-long-name-that-goes-on");
-    const running = page.locator("li[data-turn]");
+    const running = page.locator("[data-turn]");
     await running.waitFor();
     expect((await running.boundingBox())?.height).toBeLessThanOrEqual(56);
     world.turns.backend.last.text("The water enters at the upper gate, follows the channel and falls on the wheel.");
@@ -233,14 +234,14 @@ describeDashboard("the dashboard's turns", (open) => {
       world.turns.backend.last.emit({ type: "thinking", delta: "Hm. " });
       world.turns.backend.last.text(`The answer to question ${question}.`);
     }
-    const rows = page.locator("li[data-turn]");
+    const rows = page.locator("[data-turn]");
     await rows.getByText("Hm. The answer to question two.").waitFor();
     await rows.getByText("Hm. The answer to question one.").waitFor();
-    expect(await rows.first().locator(".phase").innerText()).toBe("writing");
+    expect(await rows.first().locator(".state").innerText()).toBe("writing");
     await picture(page, "live-text");
     const closed = await open();
     closed.world.ask("three");
-    await closed.page.locator("li[data-turn]").getByText("waiting").waitFor();
+    await closed.page.locator("[data-turn]").getByText("waiting").waitFor();
     closed.world.turns.backend.last.text("secret answer");
     await closed.page.getByText("~4 tokens").waitFor();
     expect(await closed.page.content()).not.toContain("secret");

@@ -60,6 +60,11 @@ export interface DashboardWorld {
   close(): Promise<void>;
 }
 
+function keyNamed(name: string): IssuedKey {
+  const times = { createdAtMs: Date.now(), expiresAtMs: undefined, revokedAtMs: undefined };
+  return { ...times, name, caller: "1", state: "works", models: [name, name], turnsPerDay: undefined };
+}
+
 /** A real gateway on a port of its own, over real turns whose answers a test writes, and a plan of this moment. */
 export async function dashboardWorld(options: {
   readonly folder: string;
@@ -80,6 +85,8 @@ export async function dashboardWorld(options: {
   readonly usedPercent?: number;
   /** Models beside those of `someModels`, which stand for an account with hundreds. */
   readonly moreModels?: number;
+  /** A name for a project of each past turn, beside its number, and for a key of another program. */
+  readonly longWords?: string;
   /** Whether no IDE runs, and an agent is asked. */
   readonly usesAgent?: true;
   /** Whether the first IDE is a stand-in. */
@@ -99,9 +106,11 @@ export async function dashboardWorld(options: {
         model: index % 3 === 0 ? "swe-1p5" : "claude-opus-4-5",
         client: clients[index % 3],
         project:
-          index % 4 === 0
-            ? undefined
-            : `/home/ada/work/${index % 2 === 0 ? "engine" : "notes-with-a-rather-long-name"}`,
+          options.longWords !== undefined
+            ? `/home/ada/${index}-${options.longWords}`
+            : index % 4 === 0
+              ? undefined
+              : `/home/ada/work/${index % 2 === 0 ? "engine" : "notes-with-a-rather-long-name"}`,
         promptTokens: 1700 + index * 31,
         completionTokens: 300 + index * 7,
         tokenSource: index % 5 === 0 ? "estimated" : "measured",
@@ -148,7 +157,7 @@ export async function dashboardWorld(options: {
       turns: turns.turns,
       events,
       models: new FakeModels([...someModels, ...manyModels(options.moreModels ?? 0)]),
-      issuedKeys: () => options.keys ?? [],
+      issuedKeys: () => options.keys ?? (options.longWords === undefined ? [] : [keyNamed(options.longWords)]),
       ...(options.needsConsent === true ? { consents } : {}),
       pauseState: () => (pausedSince === null ? null : { since: pausedSince }),
       clock,

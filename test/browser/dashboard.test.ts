@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
+import { MillraceError } from "../../src/base/errors.ts";
 import { redirectTo } from "../../src/cli/commands/dashboard.ts";
 import { patienceMs } from "../support/world.ts";
 import { accessibilityViolations } from "./chromium.ts";
@@ -98,7 +99,8 @@ describeDashboard("the dashboard", (open) => {
   });
 
   it("keeps the colours that were chosen", async () => {
-    const { page } = await open();
+    const { page, world } = await open();
+    await page.goto(`${world.url}/#/settings`);
     const background = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
     const light = await background();
     await page.getByRole("button", { name: "Dark" }).click();
@@ -113,7 +115,7 @@ describeDashboard("the dashboard", (open) => {
     const { page, world } = await open({}, { colorScheme });
     world.ask("Hi");
     await page.getByRole("button", { name: "Cancel test-model" }).waitFor();
-    await page.locator(".chart canvas").waitFor();
+    await page.locator(".column").first().waitFor();
     await page.locator("#spend").waitFor();
     await page.getByRole("rowheader", { name: "claude-opus-4.5:high" }).first().waitFor();
     await page.getByText("0.0.0-test").waitFor();
@@ -126,10 +128,66 @@ describeDashboard("the dashboard", (open) => {
     const { page, world } = await open({}, { viewport: { width, height: 844 }, colorScheme: "dark" });
     world.ask("Hi", "/home/ada/work/a-project-with-quite-a-long-name");
     await page.getByRole("button", { name: "Cancel test-model" }).waitFor();
-    await page.locator(".chart canvas").waitFor();
+    await page.locator(".column").first().waitFor();
     await page.locator("#spend").waitFor();
     await page.getByRole("rowheader", { name: "claude-opus-4.5:high" }).first().waitFor();
     await picture(page, `phone-${width}`);
+    expect(await hasNoSideScroll(page)).toBe(true);
+  });
+
+  it("finds each command by Ctrl-K, and goes through the lists by j and k", async () => {
+    const { page, world } = await open();
+    await page.getByRole("rowheader", { name: "claude-opus-4.5:high" }).first().waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    await page.keyboard.press("k");
+    expect(await page.evaluate("document.activeElement.closest('[data-row]').rowIndex")).toBe(1);
+    await page.keyboard.press("Control+k");
+    const field = page.getByRole("combobox", { name: "Command" });
+    await field.fill("spent by proj");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await picture(page, "palette");
+    await field.press("Enter");
+    await page.getByRole("heading", { name: "Spent by project" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await field.fill("past_11");
+    await field.press("ArrowUp");
+    await field.press("Enter");
+    await expect.poll(() => page.url()).toBe(`${world.url}/#/?search=past_11`);
+  });
+
+  it("prints the week on one page: the plan, and who spent it by project and client", async () => {
+    const { page } = await open();
+    await page.getByRole("rowheader", { name: "claude-opus-4.5:high" }).first().waitFor();
+    await page.locator(".sheet tr[data-row]").nth(5).waitFor({ state: "attached" });
+    const pdf = (await page.pdf({ format: "A4" })).toString("latin1");
+    expect(pdf.match(/\/Type\s*\/Page[^s]/g)).toHaveLength(1);
+    await page.emulateMedia({ media: "print" });
+    await page.getByRole("heading", { name: "Spent in seven days, by project" }).waitFor();
+    await page.getByRole("heading", { name: "Spent in seven days, by client" }).waitFor();
+    await page.getByRole("meter", { name: "Weekly quota" }).waitFor();
+    expect(await page.getByRole("heading", { name: "Latest turns" }).isVisible()).toBe(false);
+  });
+
+  it.each([390, 760, 1280])("no long word makes the page wider than its window of %i px", async (width) => {
+    const long = "a-word-without-an-end".repeat(500);
+    const { page, world } = await open({ longWords: long, pastTurns: 40 }, { viewport: { width, height: 800 } });
+    world.ask("Hi", `/home/ada/${long}`, { "user-agent": `${long}/1` });
+    await page.locator("[data-turn]").waitFor();
+    world.turns.backend.last.text("Hello");
+    await page.locator("[data-turn]").getByText("writing").waitFor();
+    for (const at of ["#/?by=project", "#/models", "#/keys", "#/settings"]) {
+      await page.goto(`${world.url}/${at}`);
+      await page.locator("main .card, main .heading").first().waitFor();
+      if (at.includes("by=")) await page.getByText("Show all 40").waitFor();
+      expect({ at, fits: await hasNoSideScroll(page) }).toEqual({ at, fits: true });
+    }
+    await page.goto(world.url);
+    const error = new MillraceError("upstream_failed", long, { hint: long }).toRecord();
+    world.turns.backend.last.emit({ type: "failed", error });
+    world.turns.backend.last.end();
+    await page.locator("table.turns tr.failed a").first().click();
+    await page.locator(".failure.why").waitFor();
     expect(await hasNoSideScroll(page)).toBe(true);
   });
 

@@ -14,7 +14,6 @@ type Range = (typeof ranges)[number][0];
 const defaults = {
   since: "7d",
   by: "model",
-  day: "",
   from: "",
   to: "",
   status: "",
@@ -46,14 +45,19 @@ export function addressOf(asked: PageQuery): string {
 }
 
 /** The address of the turns behind a number: those of the same time that match `filter`, and no other filter. */
-export function turnsBehind({ since, by }: PageQuery, filter: Partial<PageQuery>): string {
-  return addressOf({ ...defaults, since, by, ...filter });
+export function turnsBehind({ since, from, to, by }: PageQuery, filter: Partial<PageQuery>): string {
+  return addressOf(asksFor({ since, from, to, by, ...filter }));
+}
+
+/** These parts of a query; the rest as the defaults have it. */
+export function asksFor(part: Partial<PageQuery>): PageQuery {
+  return { ...defaults, ...part };
 }
 
 /** Whether an address names turns of the list. */
 export function namesTurns(): boolean {
   const asked = read();
-  return names.some((name) => name !== "since" && name !== "by" && asked[name] !== defaults[name]);
+  return names.some((name) => !["since", "from", "to", "by"].includes(name) && asked[name] !== defaults[name]);
 }
 
 /** What the address asks for, and how to change it. A change writes the address without a new entry of the browser's history. */
@@ -72,32 +76,33 @@ export function useAsked(): readonly [PageQuery, (part: Partial<PageQuery>) => v
   return [asked, change];
 }
 
-/** The range of an address; the default one for any other word. */
-export function rangeOf({ since }: PageQuery): Range {
-  return ranges.find(([range]) => range === since)?.[0] ?? defaults.since;
+/** Whether the address names both ends of a time. */
+export function hasBothEnds({ from, to }: PageQuery): boolean {
+  return Date.parse(from) < Date.parse(to);
 }
 
-/** The midnight with which the first day of the range began; today is the last. ISO. */
-export function sinceOf(asked: PageQuery): string {
+/** The range of an address; the default one for any other word, none where it names both ends of a time. */
+export function rangeOf(asked: PageQuery): Range | "" {
+  if (hasBothEnds(asked)) return "";
+  return ranges.find(([range]) => range === asked.since)?.[0] ?? defaults.since;
+}
+
+/** A part of time as the gateway is asked for it; ISO. Without an end it goes on. */
+export interface Times {
+  readonly since: string;
+  readonly until?: string;
+}
+
+/** The time of the whole overview: both ends, or the range up to now, from the midnight with which its first day began. Today is its last day. */
+export function timesOf(asked: PageQuery): Times {
   const range = rangeOf(asked);
+  if (range === "") return { since: new Date(asked.from).toISOString(), until: new Date(asked.to).toISOString() };
+  return { since: midnight(range === "today" ? 0 : 1 - Number.parseInt(range, 10)).toISOString() };
+}
+
+/** The midnight with which a day began, so many days after today. */
+export function midnight(days: number): Date {
   const first = new Date(new Date().setHours(0, 0, 0, 0));
-  if (range !== "today") first.setDate(first.getDate() - Number.parseInt(range, 10) + 1);
-  return first.toISOString();
-}
-
-/** The times of a local day, `2026-11-22`: ISO, the end exclusive. Today has no end yet; what is no day has no times. */
-export function timesOfDay(day: string): { readonly since?: string; readonly until?: string } {
-  const first = new Date(`${day}T00:00`);
-  if (Number.isNaN(first.getTime())) return {};
-  const next = new Date(first);
-  next.setDate(next.getDate() + 1);
-  const isOver = next.getTime() <= Date.now();
-  return { since: first.toISOString(), ...(isOver ? { until: next.toISOString() } : {}) };
-}
-
-/** The times that the list is narrowed to: a part that was dragged over, else a day, else the whole range. ISO. */
-export function timesOf(asked: PageQuery): { readonly since: string; readonly until?: string } {
-  const isPart = !Number.isNaN(Date.parse(asked.from)) && Date.parse(asked.from) < Date.parse(asked.to);
-  if (isPart) return { since: asked.from, until: asked.to };
-  return { since: sinceOf(asked), ...timesOfDay(asked.day) };
+  first.setDate(first.getDate() + days);
+  return first;
 }

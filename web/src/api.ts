@@ -7,6 +7,7 @@ import type { consentsSchema } from "../../src/gateway/routes/answer-schemas.ts"
 import type { LimitsEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
 import type { TurnBarsEnvelope, TurnPageEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
+import type { Times } from "./address.ts";
 import { noteAnswer, noteSilence } from "./gateway-link.ts";
 
 /** What the gateway says of a turn while it runs and after. */
@@ -211,12 +212,13 @@ export const api = {
   limits: (signal: AbortSignal) => ask<LimitsEnvelope>("/v1/limits", { signal }),
   limitsHistory: (since: string, signal: AbortSignal) =>
     ask<LimitsHistory>(`/dashboard/api/limits/history?${new URLSearchParams({ since }).toString()}`, { signal }),
-  usage: (since: string, by: Dimension, signal: AbortSignal) =>
-    ask<UsageEnvelope>(`/v1/usage?${new URLSearchParams({ since, by, time_zone: zone }).toString()}`, { signal }),
-  usageDays: (since: string, signal: AbortSignal) =>
-    ask<UsageDaysEnvelope>(`/dashboard/api/usage/days?${new URLSearchParams({ since, time_zone: zone }).toString()}`, {
-      signal,
-    }),
+  usage: (times: Times, by: Dimension, signal: AbortSignal) =>
+    ask<UsageEnvelope>(`/v1/usage?${new URLSearchParams({ ...times, by, time_zone: zone }).toString()}`, { signal }),
+  usageDays: (times: Times, signal: AbortSignal) =>
+    ask<UsageDaysEnvelope>(
+      `/dashboard/api/usage/days?${new URLSearchParams({ ...times, time_zone: zone }).toString()}`,
+      { signal },
+    ),
   models: (signal: AbortSignal) => ask<ModelsEnvelope>("/dashboard/api/models", { signal }),
   keys: (signal: AbortSignal) => ask<KeysEnvelope>("/dashboard/api/keys", { signal }),
   /** `once` names the consent: the same sent twice is one prompt. */

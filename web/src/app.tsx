@@ -6,12 +6,15 @@ import { api, onSessionChange, signIn, signOut, storedSession } from "./api.ts";
 import { useSilentSince } from "./gateway-link.ts";
 import { HealthBanner, usePageHealth } from "./health-banner.tsx";
 import { KeysPage } from "./keys-page.tsx";
+import { useListKeys } from "./list-keys.ts";
 import { useFeed, useRunningCount } from "./live-turns.ts";
 import { Overview } from "./overview.tsx";
+import { Palette } from "./palette.tsx";
 import { CopyLine, Loading } from "./parts.tsx";
+import { Place } from "./place.tsx";
 import { PricesOfModels, pricesOf } from "./prices.ts";
 import { alertsAreOn, noteWanted, takeWanted } from "./settings.ts";
-import { SettingsPage, ThemeChoice } from "./settings-page.tsx";
+import { SettingsPage } from "./settings-page.tsx";
 import { TextsOfSession, useTexts } from "./texts.tsx";
 import { useTitle, useTitleNews } from "./title.ts";
 import { TurnPage } from "./turn-page.tsx";
@@ -49,6 +52,7 @@ export function App() {
 function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignOut: () => void }) {
   const texts = useTexts();
   useFeed();
+  useListKeys();
   const known = usePageHealth();
   const isStale = useSilentSince() !== undefined;
   const limits = useData("limits", api.limits, 60_000, alertsAreOn);
@@ -81,9 +85,7 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
               ))}
           </nav>
           <div class="choices">
-            <div class="roomy">
-              <ThemeChoice />
-            </div>
+            <Place {...known} />
             <button type="button" class="quiet" onClick={() => void leave(onSignOut)}>
               Sign out
             </button>
@@ -106,7 +108,13 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
             <NoPage />
           )}
         </main>
-        {known.health.data !== undefined && <footer>Millrace {known.health.data.version}</footer>}
+        <Palette />
+        <footer>
+          {known.health.data !== undefined && <span>Millrace {known.health.data.version}</span>}
+          <span class="keys-help">
+            <kbd>Ctrl</kbd> <kbd>K</kbd> finds all commands. <kbd>j</kbd> and <kbd>k</kbd> go through the lists.
+          </span>
+        </footer>
       </TextsOfSession.Provider>
     </PricesOfModels.Provider>
   );

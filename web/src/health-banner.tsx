@@ -145,7 +145,7 @@ function damagedStoreProblem(health: Health | undefined): readonly Problem[] {
 }
 
 /** Whether prompts can go somewhere, to an IDE or an agent; undefined until it is known. */
-function hasTarget(ides: IdesFound | undefined, health: Health | undefined): boolean | undefined {
+export function hasTarget(ides: IdesFound | undefined, health: Health | undefined): boolean | undefined {
   if (ides === undefined) return undefined;
   if (health?.details?.backend?.kind === "acp") return true; // the user's own agent needs no IDE
   const isGood = ides.findings.some(({ area, level }) => area === "ide" && level === "ok");

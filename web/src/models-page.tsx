@@ -5,7 +5,7 @@ import type { SpendEnvelope } from "../../src/usage/envelope.ts";
 import { creditsOfAll } from "../../src/usage/prices.ts";
 import { api } from "./api.ts";
 import { familiesOf, type Model, rangeOf, sortedBy } from "./model-families.ts";
-import { Choice, CopyButton, Loaded } from "./parts.tsx";
+import { Choice, CopyButton, Loaded, type Order, SortHead } from "./parts.tsx";
 import { creditsInWords, type Prices, PricesOfModels } from "./prices.ts";
 import { useTitle } from "./title.ts";
 import { type DataState, useData, useNow } from "./use-data.ts";
@@ -16,7 +16,7 @@ import { count, shortCount } from "./words.ts";
 export function ModelsPage({ models }: { readonly models: DataState<ModelsEnvelope> }) {
   const [search, setSearch] = useState("");
   const [onlyFree, setOnlyFree] = useState(false);
-  const { data: week } = useData("week by model", (signal) => api.usage("7d", "model", signal));
+  const { data: week } = useData("week by model", (signal) => api.usage({ since: "7d" }, "model", signal));
   const prices = useContext(PricesOfModels);
   useTitle("Models");
   useEffect(models.reload, [models.reload]); // their last uses are as old as the page
@@ -63,7 +63,7 @@ interface Column {
   /** What rows are sorted by; undefined comes last. */
   readonly sort: (models: readonly Model[]) => number | string | undefined;
   /** The order that the first click gives. */
-  readonly first: "asc" | "desc";
+  readonly first: Order;
 }
 
 /** Columns of what is known of models: one that would be empty in every row is left out. */
@@ -129,6 +129,13 @@ function columnsOf(
   return columns.filter(({ of }) => of(all) !== undefined);
 }
 
+const nameColumn: Pick<Column, "title" | "look" | "sort" | "first"> = {
+  title: "Model",
+  look: "",
+  sort: ([model]) => model?.name,
+  first: "asc",
+};
+
 function Used({ at }: { readonly at: string }) {
   return <When at={at} now={useNow(60_000)} isPast />;
 }
@@ -150,33 +157,25 @@ function weekInWords(spends: readonly SpendEnvelope[]): ComponentChildren | unde
 
 function Table(props: { readonly families: ReturnType<typeof familiesOf>; readonly columns: readonly Column[] }) {
   const { columns } = props;
-  const [sorted, setSorted] = useState<{ readonly title: string; readonly order: "asc" | "desc" }>();
-  const by = columns.find(({ title }) => title === sorted?.title);
+  const [sorted, setSorted] = useState<{ readonly title: string; readonly order: Order }>();
+  const by = [nameColumn, ...columns].find(({ title }) => title === sorted?.title);
   const families = by === undefined ? props.families : sortedBy(props.families, by.sort, sorted?.order === "desc");
   return (
     <div class="card scroll">
-      <table class="models">
+      <table class="models cards-below">
         <caption class="hidden">Models of this account</caption>
         <thead>
           <tr>
-            <th scope="col">Model</th>
-            {columns.map(({ title, look, first }) => {
-              const order = sorted?.title === title ? sorted.order : undefined;
-              const next = order === undefined ? first : order === "asc" ? "desc" : "asc";
-              return (
-                <th
-                  key={title}
-                  scope="col"
-                  class={look}
-                  aria-sort={order === undefined ? undefined : order === "asc" ? "ascending" : "descending"}
-                >
-                  <button type="button" class="sort" onClick={() => setSorted({ title, order: next })}>
-                    {title}
-                    <span aria-hidden="true">{order === undefined ? "" : order === "asc" ? " ↑" : " ↓"}</span>
-                  </button>
-                </th>
-              );
-            })}
+            {[nameColumn, ...columns].map(({ title, look, first }) => (
+              <SortHead
+                key={title}
+                title={title}
+                look={look}
+                order={sorted?.title === title ? sorted.order : undefined}
+                first={first}
+                onSort={(order) => setSorted({ title, order })}
+              />
+            ))}
             <th scope="col">
               <span class="hidden">Copy</span>
             </th>
@@ -190,12 +189,14 @@ function Table(props: { readonly families: ReturnType<typeof familiesOf>; readon
   );
 }
 
-/** Credits as a multiple of the plain price; the tier that the IDE names where it gives no multiple. */
+/** `2 – 4 credits a prompt`; the tier that the IDE names where it gives no price. */
 function costOf(models: readonly Model[]): string | undefined {
-  const price = ({ credit_multiplier, cost_tier }: Model) => (cost_tier === "free" ? 0 : credit_multiplier);
-  const range = rangeOf(models, price, (multiple) => (multiple === 0 ? "free" : `${multiple}×`));
+  const priceOf = ({ credit_multiplier, cost_tier }: Model) => (cost_tier === "free" ? 0 : credit_multiplier);
+  const range = rangeOf(models, priceOf, (price) => (price === 0 ? "free" : count(price)));
   const tiers = [...new Set(models.flatMap(({ cost_tier }) => cost_tier ?? []))].filter((tier) => tier !== range);
-  const words = [range, tiers.length === 1 ? tiers[0] : undefined].filter((word) => word !== undefined);
+  const price =
+    range === undefined || range === "free" ? range : `${range} ${range === "1" ? "credit" : "credits"} a prompt`;
+  const words = [price, tiers.length === 1 ? tiers[0] : undefined].filter((word) => word !== undefined);
   return words.length === 0 ? undefined : words.join(" · ");
 }
 
@@ -237,7 +238,7 @@ function ModelRow(props: {
   const reasons = models.map(({ disabled_reason }) => disabled_reason);
   const isDisabled = reasons.every((reason) => reason !== null);
   return (
-    <tr class={`${isDisabled ? "disabled" : ""} ${isVariant ? "variant" : ""}`}>
+    <tr class={`${isDisabled ? "disabled" : ""} ${isVariant ? "variant" : ""}`} data-row>
       <th scope="row">
         <span class="name" title={models.map(({ uid }) => uid).join(", ")}>
           {name}
@@ -248,7 +249,7 @@ function ModelRow(props: {
         {isDisabled && <span class="muted small block">{reasons[0]}</span>}
       </th>
       {props.columns.map(({ title, look, of }) => (
-        <td key={title} class={look}>
+        <td key={title} class={look} data-label={title}>
           {of(models) ?? (title === "Last used" ? <span class="muted">not yet</span> : "–")}
         </td>
       ))}

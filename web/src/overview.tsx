@@ -1,96 +1,63 @@
 import { useMemo } from "preact/hooks";
 import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
-import { rangeOf, ranges, sinceOf, useAsked } from "./address.ts";
+import { useAsked } from "./address.ts";
 import { api } from "./api.ts";
+import { FirstRun } from "./first-run.tsx";
 import type { PageHealth } from "./health-banner.tsx";
-import { IdesFound } from "./ides-found.tsx";
-import { LimitsSection } from "./limits-section.tsx";
 import { useLiveTurns, useTurnEnd } from "./live-turns.ts";
-import { Now } from "./now-section.tsx";
-import { Choice } from "./parts.tsx";
+import { Notices } from "./notices.tsx";
+import { Plan } from "./plan.tsx";
+import { Running } from "./running.tsx";
 import { alertsAreOn } from "./settings.ts";
-import { SpendByDay } from "./spend-by-day.tsx";
 import { SpendSection } from "./spend-section.tsx";
-import { LastFailure, Tiles } from "./tiles.tsx";
 import { useTitle } from "./title.ts";
 import { TurnsTable } from "./turns-table.tsx";
 import { type DataState, useData } from "./use-data.ts";
 import type { Failures } from "./use-failures.ts";
 import { UseOverTime } from "./use-over-time.tsx";
+import { WeekSheet } from "./week-sheet.tsx";
 
 /** After a turn's end the gateway waits a moment before it reads the plan again; so does this page. */
 const rereadMs = 11_000;
 
-/** What runs, what is left, and who spent it. */
+/** What is left of the plan, what runs, what was used over time, and who used it. */
 export function Overview(
   props: PageHealth & { readonly limits: DataState<LimitsEnvelope>; readonly failures: Failures },
 ) {
-  const { health, ides, limits, failures } = props;
+  const { health, limits, failures } = props;
   useTurnEnd(limits.reload, rereadMs, alertsAreOn);
   const live = useLiveTurns();
   const [asked, change] = useAsked();
   useTitle("");
   const turns = [...live.turns.values()].sort((a, b) => b.created_at.localeCompare(a.created_at));
-  const hasTurns = turns.length > 0;
   // The log forgets turns within hours; whether there ever was one, the history knows.
   const ever = useData("ever", (signal) => api.turnPage({ since: "400d", limit: "1", totals: "0" }, signal));
-  const isFirstRun = !hasTurns && live.connection === "live" && ever.data?.data.length === 0;
+  const isFirstRun = turns.length === 0 && live.connection === "live" && ever.data?.data.length === 0;
+  // What stands above is not known yet, and would push the rest down when it comes.
+  const isKnown = live.connection !== "connecting" && (ever.data ?? ever.error) !== undefined;
   // Running turns change the page many times a second: what does not show them is kept as it is.
-  const top = useMemo(
+  const plan = useMemo(() => <Plan limits={limits} />, [limits]);
+  const notices = useMemo(() => <Notices health={health.data} last={failures.last} />, [health.data, failures.last]);
+  const used = useMemo(
     () => (
       <>
-        {!isFirstRun && (
-          <>
-            <Choice
-              label="Time"
-              options={ranges}
-              value={rangeOf(asked)}
-              onChange={(since) => change({ since, from: "", to: "" })}
-            />
-            <Tiles asked={asked} />
-            {failures.last !== undefined && <LastFailure turn={failures.last} blocked={health.data?.blocked ?? []} />}
-          </>
-        )}
-        <LimitsSection limits={limits} />
+        <UseOverTime asked={asked} onChange={change} limits={limits.data} />
+        <SpendSection asked={asked} onChange={change} />
+        <TurnsTable asked={asked} onChange={change} />
+        <WeekSheet />
       </>
     ),
-    [isFirstRun, limits, failures.last, health.data?.blocked, asked],
-  );
-  const spent = useMemo(
-    () =>
-      !isFirstRun && (
-        <>
-          <div class="pair">
-            <SpendByDay asked={asked} />
-            <SpendSection asked={asked} onChange={change} />
-          </div>
-          <TurnsTable asked={asked} onChange={change} />
-        </>
-      ),
-    [isFirstRun, asked],
-  );
-  const rest = useMemo(
-    () => (
-      <div class="pair">
-        <UseOverTime since={sinceOf(asked)} limits={limits.data} />
-        <IdesFound ides={ides} />
-      </div>
-    ),
-    [limits.data, ides, asked],
+    [limits.data, asked],
   );
   return (
     <>
       <h1 class="hidden">Overview</h1>
-      <Now
-        turns={turns.filter((turn) => turn.status === "running")}
-        connection={live.connection}
-        isFirstRun={isFirstRun}
-        health={health.data}
-        limits={limits.data}
-      />
-      {top}
-      {spent}
-      {rest}
+      {plan}
+      <div class={isKnown ? undefined : "unknown-yet"}>
+        <Running turns={turns.filter((turn) => turn.status === "running")} />
+        {notices}
+        {isFirstRun ? <FirstRun /> : used}
+      </div>
     </>
   );
 }

@@ -163,3 +163,49 @@ export function CopyButton(props: {
     </button>
   );
 }
+
+export type Order = "asc" | "desc";
+
+/** The heading of a column that a click sorts by; `order` while it is sorted by it. */
+export function SortHead(props: {
+  readonly title: string;
+  readonly look?: string;
+  readonly order: Order | undefined;
+  /** The order that the first click gives. */
+  readonly first: Order;
+  readonly onSort: (order: Order) => void;
+}) {
+  const { title, look, order, first, onSort } = props;
+  const next = order === undefined ? first : order === "asc" ? "desc" : "asc";
+  return (
+    <th
+      scope="col"
+      class={look}
+      aria-sort={order === undefined ? undefined : order === "asc" ? "ascending" : "descending"}
+    >
+      <button type="button" class="sort" onClick={() => onSort(next)}>
+        {title}
+        <span aria-hidden="true">{order === undefined ? "" : order === "asc" ? " ↑" : " ↓"}</span>
+      </button>
+    </th>
+  );
+}
+
+const mostShown = 12;
+const mostEver = 500;
+
+/** The first rows of a long list, and whether somebody wants more. A list has an end: the page would be as long as a book. */
+export function useFirst<T>(all: readonly T[]) {
+  const [isAll, setAll] = useState(false);
+  const shown = all.slice(0, isAll ? mostEver : mostShown);
+  const more =
+    all.length <= mostShown ? null : (
+      <p class="note">
+        <button type="button" class="quiet" onClick={() => setAll(!isAll)}>
+          {isAll ? `Show the first ${mostShown}` : `Show all ${all.length.toLocaleString()}`}
+        </button>
+        {isAll && all.length > mostEver && `The first ${mostEver} of ${all.length.toLocaleString()} are shown.`}
+      </p>
+    );
+  return { shown, more, isAll };
+}

@@ -13,7 +13,7 @@ const themes = [
   ["dark", "Dark"],
 ] as const;
 
-export function ThemeChoice() {
+function ThemeChoice() {
   const [theme, setTheme] = useState(themeNow);
   const choose = (chosen: Theme) => {
     chooseTheme(chosen);

@@ -1,12 +1,13 @@
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { productOfIde } from "../../src/base/ide-name.ts";
 import type { SpendEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
 import { creditsOfAll } from "../../src/usage/prices.ts";
-import { type PageQuery, sinceOf, turnsBehind } from "./address.ts";
+import { type PageQuery, timesOf, turnsBehind } from "./address.ts";
 import { api } from "./api.ts";
-import { Elsewhere, Heads } from "./elsewhere.tsx";
+import { Elsewhere } from "./elsewhere.tsx";
 import { useTurnEnd } from "./live-turns.ts";
-import { Choice, Loaded, Section } from "./parts.tsx";
+import { Choice, Loaded, type Order, Section, SortHead, useFirst } from "./parts.tsx";
 import { creditsInWords } from "./prices.ts";
 import { useData } from "./use-data.ts";
 import { count, groupKeyOf, shortCount } from "./words.ts";
@@ -25,8 +26,8 @@ export function SpendSection(props: {
 }) {
   const { asked, onChange } = props;
   const by = dimensions.find(([dimension]) => dimension === asked.by)?.[0] ?? "model";
-  const since = sinceOf(asked);
-  const state = useData(`${by} ${since}`, (signal) => api.usage(since, by, signal));
+  const times = timesOf(asked);
+  const state = useData(`${by} ${JSON.stringify(times)}`, (signal) => api.usage(times, by, signal));
   useTurnEnd(state.reload);
   return (
     <Section
@@ -57,34 +58,69 @@ export function SpendSection(props: {
   );
 }
 
-function SpendTable({ usage, asked }: { readonly usage: UsageEnvelope; readonly asked: PageQuery }) {
-  const creditsOf = (spend: SpendEnvelope) => creditsOfAll([spend]);
-  const hasCredits = usage.data.some((spend) => creditsOf(spend) !== undefined);
-  const measure = hasCredits ? (spend: SpendEnvelope) => creditsOf(spend)?.value ?? 0 : tokensOf; // what the rows are sorted by
+type Column = "name" | "turns" | "tokens" | "credits";
+
+const columns = [
+  ["name", "", "asc"],
+  ["turns", "Turns", "desc"],
+  ["tokens", "Tokens", "desc"],
+  ["credits", "Credits", "desc"],
+] as const satisfies readonly (readonly [Column, string, Order])[];
+
+/** What rows are sorted by. */
+const values = {
+  name: (spend) => spend.name ?? "",
+  turns: ({ turns }) => turns,
+  tokens: tokensOf,
+  credits: (spend) => creditsOfAll([spend])?.value ?? -1,
+} as const satisfies Record<Column, (spend: SpendEnvelope) => number | string>;
+
+export function SpendTable({ usage, asked }: { readonly usage: UsageEnvelope; readonly asked: PageQuery }) {
+  const hasCredits = usage.data.some((spend) => creditsOfAll([spend]) !== undefined);
+  const [sorted, setSorted] = useState<readonly [Column, Order]>();
+  const [by, order] = sorted ?? [hasCredits ? "credits" : "tokens", "desc"];
+  const sign = order === "asc" ? 1 : -1;
+  const rows = usage.data.toSorted((a, b) => {
+    const [one, other] = [values[by](a), values[by](b)];
+    return one === other ? 0 : sign * (one < other ? -1 : 1);
+  });
+  const { shown, more, isAll } = useFirst(rows);
+  const measure = hasCredits ? values.credits : values.tokens; // what the bars show
   const most = Math.max(1e-9, ...usage.data.map(measure));
   const hasEstimates = usage.data.some((spend) => spend.estimated_tokens > 0);
   return (
     <div class="card">
-      <div class="scroll">
-        <table>
+      <div class={isAll ? "scroll long" : "scroll"}>
+        <table class="cards-below">
           <caption class="hidden">{`Turns, tokens and credits by ${usage.by}`}</caption>
           <thead>
             <tr>
-              <Heads name={usage.by} figures={["Turns", "Tokens", ...(hasCredits ? ["Credits"] : [])]} />
+              {columns
+                .filter(([name]) => name !== "credits" || hasCredits)
+                .map(([name, title, first]) => (
+                  <SortHead
+                    key={name}
+                    title={title || `${usage.by[0]?.toUpperCase()}${usage.by.slice(1)}`}
+                    look={name === "name" ? "" : "number"}
+                    order={by === name ? order : undefined}
+                    first={first}
+                    onSort={(to) => setSorted([name, to])}
+                  />
+                ))}
             </tr>
           </thead>
           <tbody>
-            {usage.data.map((spend) => (
-              <tr key={spend.key ?? ""}>
+            {shown.map((spend) => (
+              <tr key={spend.key ?? ""} data-row>
                 <th scope="row">
                   <Behind spend={spend} usage={usage} asked={asked} filter={{}}>
-                    <span class="key" title={spend.key ?? "unknown"}>
+                    <span class="cut" title={spend.key ?? "unknown"}>
                       {groupKeyOf(spend, usage.by)}
                     </span>
                   </Behind>
                   {measure(spend) > 0 && <span class="share" style={{ width: `${(measure(spend) / most) * 100}%` }} />}
                 </th>
-                <td class="number">
+                <td class="number" data-label="Turns">
                   {count(spend.turns)}
                   {spend.failed > 0 && (
                     <span class="muted small block">
@@ -94,16 +130,20 @@ function SpendTable({ usage, asked }: { readonly usage: UsageEnvelope; readonly 
                     </span>
                   )}
                 </td>
-                <td class="number">
-                  <span class="exact">{tokensInWords(spend, count)}</span>
-                  <span class="brief">{tokensInWords(spend, shortCount)}</span>
+                <td class="number" data-label="Tokens" title={tokensInWords(spend, count)}>
+                  {tokensInWords(spend, shortCount)}
                 </td>
-                {hasCredits && <td class="number">{creditsInWordsOf(spend)}</td>}
+                {hasCredits && (
+                  <td class="number" data-label="Credits">
+                    {creditsInWordsOf(spend)}
+                  </td>
+                )}
               </tr>
             ))}
           </tbody>
         </table>
       </div>
+      {more}
       {usage.used_outside
         .filter(({ lost }) => lost > 0)
         .map((use) => (

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
-import { axisEnd, firstMeasure, stacksOf, trendsOf } from "./stacks.ts";
+import { axisEnd, changeOf, figures, firstMeasure, stacksOf } from "./stacks.ts";
+import type { Bar } from "./use-in-bars.ts";
 
-type Spend = UsageDaysEnvelope["data"][number]["models"][number];
+type Spend = Bar["models"][number];
 
 function spend(name: string, credits: number, part: Partial<Spend> = {}): Spend {
   return {
@@ -29,9 +29,7 @@ function spend(name: string, credits: number, part: Partial<Spend> = {}): Spend 
   };
 }
 
-function usage(...data: UsageDaysEnvelope["data"]): UsageDaysEnvelope {
-  return { object: "usage.days", since: "", until: "", time_zone: "UTC", data };
-}
+const usage = (...bars: readonly Bar[]) => bars;
 
 it("stacks days by model, those that used most first, and the rest as one", () => {
   const names = ["a", "b", "c", "d", "e", "f", "g"];
@@ -71,18 +69,19 @@ it("ends an axis at a round number", () => {
   expect([0, 0.3, 1, 39, 51, 100, 2_400_001].map(axisEnd)).toEqual([1, 0.5, 1, 50, 100, 100, 2_500_000]);
 });
 
-it("follows failures and first tokens from day to day, each turn with the same weight, and knows nothing of a day without any", () => {
-  const found = trendsOf(
-    usage(
-      { day: "2026-02-23", models: [spend("a", 1, { turns: 3, failed: 1, mean_first_token_ms: 100 }), spend("b", 1)] },
-      { day: "2026-02-24", models: [] },
-      { day: "2026-02-25", models: [spend("a", 1, { mean_first_token_ms: 500 })] },
-    ),
-  );
-  expect(found.days).toEqual([
-    { failed: 0.25, firstTokenMs: 100 },
-    { failed: null, firstTokenMs: null },
-    { failed: 0, firstTokenMs: 500 },
+it("follows failures and first tokens, each turn with the same weight, and knows nothing of a part without any", () => {
+  const days = [[spend("a", 1, { turns: 3, failed: 1, mean_first_token_ms: 100 }), spend("b", 1)], []];
+  expect(days.map(figures.failed)).toEqual([0.25, null]);
+  expect(days.map(figures.firstTokenMs)).toEqual([100, null]);
+  expect(figures.firstTokenMs([...(days[0] ?? []), spend("a", 1, { mean_first_token_ms: 500 })])).toBe(200);
+});
+
+it("says how a figure moved, and nothing where there was none before", () => {
+  expect([changeOf(120, 100), changeOf(50, 100), changeOf(5, 0), changeOf(null, 4), changeOf(4, null)]).toEqual([
+    20,
+    -50,
+    undefined,
+    undefined,
+    undefined,
   ]);
-  expect(found.whole).toEqual({ failed: 0.2, firstTokenMs: 200 });
 });

@@ -1,8 +1,8 @@
 import { creditsInWords, creditsOfAll } from "../../src/usage/prices.ts";
-import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
+import type { Bar } from "./use-in-bars.ts";
 
 export type Measure = "credits" | "turns" | "tokens";
-type Spend = UsageDaysEnvelope["data"][number]["models"][number];
+type Spend = Bar["models"][number];
 
 /** A part of every day's bar: one model, or all others together. */
 export interface Series {
@@ -14,7 +14,7 @@ export interface Series {
 
 /** Bars of days, stacked by model. */
 export interface Stacks {
-  readonly days: readonly string[];
+  readonly bars: readonly Bar[];
   readonly series: readonly Series[];
   readonly totals: readonly number[];
   readonly total: number;
@@ -26,13 +26,12 @@ export interface Stacks {
 const mostSeries = 5;
 
 /** Days as bars: the models that used most each have a part, the first at the bottom. */
-export function stacksOf(usage: UsageDaysEnvelope, measure: Measure): Stacks {
-  const days = usage.data.map(({ day }) => day);
+export function stacksOf(bars: readonly Bar[], measure: Measure): Stacks {
   const byModel = new Map<string, number[]>();
-  usage.data.forEach(({ models }, place) => {
+  bars.forEach(({ models }, place) => {
     for (const spend of models) {
       const name = spend.name ?? "unknown";
-      const values = byModel.get(name) ?? days.map(() => 0);
+      const values = byModel.get(name) ?? bars.map(() => 0);
       values[place] = (values[place] ?? 0) + amountOf(spend, measure);
       byModel.set(name, values);
     }
@@ -43,20 +42,20 @@ export function stacksOf(usage: UsageDaysEnvelope, measure: Measure): Stacks {
   // One that is left has a colour of its own as well as any others together.
   const places = used.length === mostSeries + 1 ? used.length : mostSeries;
   const [own, others] = [used.slice(0, places), used.slice(places)];
-  const rest = days.map((_, place) => sum(others.map(({ values }) => values[place] ?? 0)));
+  const rest = bars.map((_, place) => sum(others.map(({ values }) => values[place] ?? 0)));
   const series =
     others.length === 0 ? own : [...own, { name: `${others.length} others`, values: rest, total: sum(rest) }];
-  const totals = days.map((_, place) => sum(series.map(({ values }) => values[place] ?? 0)));
+  const totals = bars.map((_, place) => sum(series.map(({ values }) => values[place] ?? 0)));
   const mark = markOf(
-    usage.data.flatMap(({ models }) => models),
+    bars.flatMap(({ models }) => models),
     measure,
   );
-  return { days, series, totals, total: sum(totals), mark };
+  return { bars, series, totals, total: sum(totals), mark };
 }
 
 /** Credits where the plan or its price list has some, else turns. */
-export function firstMeasure(usage: UsageDaysEnvelope): Measure {
-  const credits = creditsOfAll(usage.data.flatMap(({ models }) => models));
+export function firstMeasure(bars: readonly Bar[]): Measure {
+  const credits = creditsOfAll(bars.flatMap(({ models }) => models));
   return credits !== undefined && credits.value > 0 ? "credits" : "turns";
 }
 
@@ -73,33 +72,31 @@ function markOf(spends: readonly Spend[], measure: Measure): string {
   return credits === undefined ? "" : creditsInWords(credits, () => "");
 }
 
-/** Two figures of each day, and of the whole time; null where no turn gave one. */
-export interface Trends {
-  readonly days: readonly Trend[];
-  readonly whole: Trend;
-}
+/** A figure of some turns; null where none of them gave one. */
+export type Figure = (spends: readonly Spend[]) => number | null;
 
-interface Trend {
+export const figures = {
+  turns: (spends) => sum(spends.map(({ turns }) => turns)),
+  tokens: (spends) => sum(spends.map((spend) => amountOf(spend, "tokens"))),
+  credits: (spends) => creditsOfAll(spends)?.value ?? null,
   /** 0..1 of all turns. */
-  readonly failed: number | null;
+  failed: (spends) => share(sum(spends.map(({ failed }) => failed)), sum(spends.map(({ turns }) => turns))),
   /** Mean. */
-  readonly firstTokenMs: number | null;
+  firstTokenMs(spends) {
+    const timed = spends.filter((spend) => spend.mean_first_token_ms !== null);
+    const waitedMs = sum(timed.map((spend) => (spend.mean_first_token_ms ?? 0) * spend.turns));
+    return share(waitedMs, sum(timed.map(({ turns }) => turns)));
+  },
+} as const satisfies Record<string, Figure>;
+
+function share(part: number, whole: number): number | null {
+  return whole === 0 ? null : part / whole;
 }
 
-/** How many turns failed, and how long first tokens took, from day to day. */
-export function trendsOf({ data }: UsageDaysEnvelope): Trends {
-  return { days: data.map(({ models }) => trendOf(models)), whole: trendOf(data.flatMap(({ models }) => models)) };
-}
-
-function trendOf(models: readonly Spend[]): Trend {
-  const turns = sum(models.map((spend) => spend.turns));
-  const timed = models.filter((spend) => spend.mean_first_token_ms !== null);
-  const timedTurns = sum(timed.map((spend) => spend.turns));
-  const waitedMs = sum(timed.map((spend) => (spend.mean_first_token_ms ?? 0) * spend.turns));
-  return {
-    failed: turns === 0 ? null : sum(models.map((spend) => spend.failed)) / turns,
-    firstTokenMs: timedTurns === 0 ? null : waitedMs / timedTurns,
-  };
+/** How a figure moved since the time before, in percent; undefined where there was nothing before. */
+export function changeOf(now: number | null, before: number | null): number | undefined {
+  if (now === null || before === null || before === 0) return undefined;
+  return Math.round((now / before - 1) * 100);
 }
 
 /** A round number at or above a value: where an axis ends. */

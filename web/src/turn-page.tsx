@@ -13,7 +13,7 @@ import { TurnActions } from "./turn-actions.tsx";
 import { Events } from "./turn-events.tsx";
 import { soFar } from "./turn-so-far.ts";
 import { Texts } from "./turn-texts.tsx";
-import { Outcome, Sealed, tokensInWords, WithoutClient } from "./turns-section.tsx";
+import { Outcome, Sealed, tokensInWords, WithoutClient } from "./turn-words.tsx";
 import { useData, useNow, useTurnClock } from "./use-data.ts";
 import { useTimeline } from "./use-timeline.ts";
 import { When } from "./when.tsx";

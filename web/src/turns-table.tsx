@@ -4,25 +4,14 @@ import type { TurnPageEnvelope, TurnRowEnvelope } from "../../src/usage/turn-pag
 import { type PageQuery, timesOf } from "./address.ts";
 import { api, type TurnsQuery } from "./api.ts";
 import { ExportButtons } from "./export.tsx";
-import { Histogram } from "./histogram.tsx";
 import { useTurnEnd } from "./live-turns.ts";
-import { Loaded, Section } from "./parts.tsx";
+import { Loaded, type Order, Section, SortHead } from "./parts.tsx";
 import { creditsInWords } from "./prices.ts";
 import { pageSize } from "./settings.ts";
-import { dayInWords } from "./spend-by-day.tsx";
 import { TextsOfSession, TextsSwitch } from "./texts.tsx";
-import { Outcome } from "./turns-section.tsx";
+import { Outcome } from "./turn-words.tsx";
 import { useData } from "./use-data.ts";
-import {
-  clockInWords,
-  count,
-  exactInWords,
-  folderOf,
-  instantInWords,
-  isMistake,
-  modelName,
-  spanInWords,
-} from "./words.ts";
+import { clockInWords, count, exactInWords, folderOf, isMistake, modelName, spanInWords } from "./words.ts";
 
 /** A column: what it is sorted by, and what it shows. That of questions has no order, and is there only where texts are shown. */
 const columns = [
@@ -42,7 +31,7 @@ const columns = [
 
 /** The query of the gateway for what is asked. */
 function queryOf(asked: PageQuery): TurnsQuery {
-  const { by: _, day: _day, from: _from, to: _to, offset: __, ...filters } = asked;
+  const { by: _, from: _from, to: _to, offset: __, ...filters } = asked;
   return { ...filters, ...timesOf(asked) };
 }
 
@@ -91,26 +80,7 @@ export function TurnsTable(props: {
             />
           );
         })}
-        {asked.from !== "" && (
-          <button
-            type="button"
-            onClick={() => onChange({ from: "", to: "" })}
-            aria-label={`Time: ${timesInWords(asked)}. Show the whole time`}
-          >
-            {`${timesInWords(asked)} ×`}
-          </button>
-        )}
-        {asked.day !== "" && (
-          <button
-            type="button"
-            onClick={() => onChange({ day: "" })}
-            aria-label={`Day: ${dayInWords(asked.day)}. Show all days`}
-          >
-            {`${dayInWords(asked.day)} ×`}
-          </button>
-        )}
       </div>
-      <Histogram asked={queryOf(asked)} onChoose={([from, to]) => onChange({ from, to })} />
       <Loaded state={state} lines={5}>
         {(page) => {
           const total = page.totals?.turns ?? 0;
@@ -128,10 +98,6 @@ export function TurnsTable(props: {
       </Loaded>
     </Section>
   );
-}
-
-function timesInWords({ from, to }: PageQuery): string {
-  return `${instantInWords(Date.parse(from))} – ${instantInWords(Date.parse(to))}`;
 }
 
 /** What turns can be filtered by: every model, client or key that ever had one. */
@@ -228,20 +194,15 @@ function Rows(props: {
                     {title}
                   </th>
                 ) : null;
-              const isSorted = asked.sort === sort;
-              const order = isSorted && asked.order === "desc" ? "asc" : "desc";
               return (
-                <th
+                <SortHead
                   key={sort}
-                  scope="col"
-                  class={`${look} of-${sort}`}
-                  aria-sort={isSorted ? (asked.order === "asc" ? "ascending" : "descending") : undefined}
-                >
-                  <button type="button" class="sort" onClick={() => onSort({ sort, order })}>
-                    {title}
-                    <span aria-hidden="true">{isSorted ? (asked.order === "asc" ? " ↑" : " ↓") : ""}</span>
-                  </button>
-                </th>
+                  title={title}
+                  look={`${look} of-${sort}`}
+                  order={asked.sort === sort ? (asked.order as Order) : undefined} // the gateway refuses any other word
+                  first="desc"
+                  onSort={(order) => onSort({ sort, order })}
+                />
               );
             })}
           </tr>
@@ -268,7 +229,7 @@ function TurnRow(props: {
   const { tokens, status, reason, question } = turn;
   const mark = tokens?.estimated === true ? "~" : "";
   return (
-    <tr class={status === "failed" && isMistake(reason) ? "mistaken" : status}>
+    <tr class={status === "failed" && isMistake(reason) ? "mistaken" : status} data-row>
       <td class="of-time">
         <time dateTime={turn.created_at} title={exactInWords(at)}>
           {clockInWords(at)}

@@ -1,48 +1,127 @@
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { productOfIde } from "../../src/base/ide-name.ts";
 import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
+import { hasBothEnds, midnight, type PageQuery, rangeOf, ranges, type Times, timesOf } from "./address.ts";
 import { api, type LimitsHistory } from "./api.ts";
 import type { Chart, Line } from "./chart.tsx";
 import { type Point, withGaps, withNewest } from "./lines.ts";
-import { Loaded, Loading, Section } from "./parts.tsx";
+import { Choice, Loaded, Loading, Section } from "./parts.tsx";
+import { firstMeasure, type Measure } from "./stacks.ts";
+import { Tiles } from "./tiles.tsx";
+import { UseChart } from "./use-chart.tsx";
 import { useData, useLate } from "./use-data.ts";
+import { useBars } from "./use-in-bars.ts";
 
-/** How much of each limit was used, over time. Nothing where there is neither a line nor an IDE that could make one. */
-export function UseOverTime(props: { readonly since: string; readonly limits: LimitsEnvelope | undefined }) {
-  const { since, limits } = props;
-  const state = useData(since, (signal) => api.limitsHistory(since, signal), 300_000);
-  const { data } = state;
-  const drawn = useMemo(() => (data === undefined ? undefined : linesOf(data, limits)), [data, limits]);
-  const isEmpty = drawn?.lines.length === 0;
-  const isUsed = drawn?.lines.some(({ points }) => points.some(([, used]) => used !== null && used > 0));
-  if (isEmpty && limits?.data.length === 0) return null;
+type Change = (part: Partial<PageQuery>) => void;
+
+/** What was used in the time of the page: figures, and a chart of one of them or of the plan. The address has both ends of a time. */
+export function UseOverTime(props: {
+  readonly asked: PageQuery;
+  readonly onChange: Change;
+  readonly limits: LimitsEnvelope | undefined;
+}) {
+  const { asked, onChange, limits } = props;
+  const bars = useBars(asked);
+  const [chosen, setChosen] = useState<Measure | "plan">();
+  const first = bars.data === undefined ? "turns" : firstMeasure(bars.data.bars);
+  const measures = [...(first === "credits" ? (["credits"] as const) : []), "turns", "tokens", "plan"] as const;
+  const measure = chosen ?? first;
   return (
-    <Section id="history" title="Use over time">
-      <Loaded state={state} lines={5}>
-        {() =>
-          drawn === undefined || isEmpty ? (
-            <p class="card muted">
-              {limits?.data.every((of) => of.stand_in) === true
-                ? "The plan of a stand-in is not kept, so there is nothing to draw."
-                : "The chart begins with the second reading of the plan in this time. While this page is open, Millrace reads it every five minutes."}
-            </p>
-          ) : isUsed ? (
-            <LateChart {...drawn} />
-          ) : (
-            <Nothing />
-          )
-        }
-      </Loaded>
+    <Section id="use" title="Use over time" aside={<Time asked={asked} onChange={onChange} />}>
+      <Tiles asked={asked} use={bars.data} />
+      <div class="card chart-card">
+        <Choice
+          label="Measure"
+          options={measures.map((one) => [one, `${one[0]?.toUpperCase()}${one.slice(1)}`] as const)}
+          value={measure}
+          onChange={setChosen}
+        />
+        {measure === "plan" ? (
+          <PlanLines times={timesOf(asked)} limits={limits} />
+        ) : (
+          <Loaded state={bars} lines={8}>
+            {(use) => <UseChart bars={use.bars} measure={measure} onNarrow={onChange} />}
+          </Loaded>
+        )}
+      </div>
     </Section>
   );
 }
 
-/** Lines along the bottom would look like a chart that was not drawn. */
-function Nothing() {
-  return <p class="card muted">Nothing of the plan was used in this time.</p>;
+/** The time of the page: one of a few ranges, or a first and a last day. */
+function Time({ asked, onChange }: { readonly asked: PageQuery; readonly onChange: Change }) {
+  const { since, until = midnight(1).toISOString() } = timesOf(asked);
+  const [from, to] = [new Date(since), new Date(Date.parse(until) - 1)];
+  const day = (at: Date) => at.toLocaleDateString("sv"); // the Swedish form of a date is ISO's
+  const choose = (first: string, last: string) => {
+    const end = new Date(`${last}T00:00`);
+    end.setDate(end.getDate() + 1);
+    const ends = { from: new Date(`${first}T00:00`), to: new Date(Math.min(end.getTime(), Date.now())) };
+    if (ends.from < ends.to) onChange({ from: ends.from.toISOString(), to: ends.to.toISOString() });
+  };
+  return (
+    <div class="choices">
+      <div class="choices days-of">
+        <input
+          type="date"
+          aria-label="First day"
+          value={day(from)}
+          max={day(to)}
+          onChange={({ currentTarget }) => choose(currentTarget.value, day(to))}
+        />
+        –
+        <input
+          type="date"
+          aria-label="Last day"
+          value={day(to)}
+          min={day(from)}
+          max={day(new Date())}
+          onChange={({ currentTarget }) => choose(day(from), currentTarget.value)}
+        />
+        {hasBothEnds(asked) && (
+          <button type="button" class="quiet" onClick={() => onChange({ from: "", to: "" })}>
+            Whole time
+          </button>
+        )}
+      </div>
+      <Choice
+        label="Time"
+        options={ranges}
+        value={rangeOf(asked)}
+        onChange={(range) => onChange({ since: range, from: "", to: "" })}
+      />
+    </div>
+  );
 }
 
-/** The chart's library is half of the page's code, and the chart stands at its end: it comes once the rest is there. */
+/** How much of each limit was used, over time. */
+function PlanLines(props: { readonly times: Times; readonly limits: LimitsEnvelope | undefined }) {
+  const { times, limits } = props;
+  const { since, until } = times;
+  const state = useData(since, (signal) => api.limitsHistory(since, signal), 300_000);
+  const { data } = state;
+  const drawn = useMemo(() => (data === undefined ? undefined : linesOf(data, limits, until)), [data, limits, until]);
+  const isUsed = drawn?.lines.some(({ points }) => points.some(([, used]) => used !== null && used > 0));
+  return (
+    <Loaded state={state} lines={8}>
+      {() =>
+        drawn === undefined || drawn.lines.length === 0 ? (
+          <p class="muted">
+            {limits?.data.every((of) => of.stand_in) === true
+              ? "The plan of a stand-in is not kept, so there is nothing to draw."
+              : "The chart begins with the second reading of the plan in this time. While this page is open, Millrace reads it every five minutes."}
+          </p>
+        ) : isUsed ? (
+          <LateChart {...drawn} />
+        ) : (
+          <p class="muted">Nothing of the plan was used in this time.</p>
+        )
+      }
+    </Loaded>
+  );
+}
+
+/** The chart's library is half of the page's code: it comes once somebody wants to see the plan's lines. */
 function LateChart(props: Parameters<typeof Chart>[0]) {
   const late = useLate(loadChart);
   return late === undefined ? <Loading lines={8} /> : <late.Chart {...props} />;
@@ -50,12 +129,14 @@ function LateChart(props: Parameters<typeof Chart>[0]) {
 
 const loadChart = () => import("./chart.tsx");
 
-/** The history's lines of two readings or more, up to now. Each ends at the reading that the cards show: the two must not contradict. */
-function linesOf(history: LimitsHistory, limits: LimitsEnvelope | undefined) {
+/** The history's lines of two readings or more, up to the end. Each ends at the reading that the cards show: the two must not contradict. */
+function linesOf(history: LimitsHistory, limits: LimitsEnvelope | undefined, until: string | undefined) {
   const from = Date.parse(history.since) / 1000;
-  const to = Math.max(Date.now(), Date.parse(limits?.now ?? history.since)) / 1000;
+  const now = Math.max(Date.now(), Date.parse(limits?.now ?? history.since)) / 1000;
+  const to = until === undefined ? now : Date.parse(until) / 1000;
   const lines = history.data.flatMap(({ ide, window, label, points }): Line[] => {
-    const readings = withNewest(points, newestOf(limits, ide, window));
+    const all = until === undefined ? withNewest(points, newestOf(limits, ide, window)) : points;
+    const readings = all.filter(([at]) => at <= to);
     const known = readings.filter(([, used]) => used !== null);
     return known.length < 2 ? [] : [{ name: `${productOfIde(ide)}, ${label}`, points: withGaps(readings, to) }]; // one is no line
   });

@@ -64,7 +64,16 @@ export function resetInWords(window: LimitsWindowEnvelope, nowMs: number): strin
 export function verdictInWords(window: LimitsWindowEnvelope, nowMs: number): string {
   const { pace } = window;
   if (pace === null || pace.reason === "no_reset" || window.state !== "metered") return "";
-  return paceInWords(paceFromJson(pace), (atMs) => whenInWords(atMs, nowMs));
+  return paceInWords(paceFromJson(pace), (atMs) => momentInWords(atMs, nowMs));
+}
+
+/** `14:20`, `Thursday 14:20`, or `22 Nov, 14:20` where that is a week away. */
+function momentInWords(atMs: number, nowMs: number): string {
+  const at = new Date(atMs);
+  if (atMs - nowMs > 6 * 86_400_000) return instantInWords(atMs);
+  const isToday = at.toDateString() === new Date(nowMs).toDateString();
+  const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+  return at.toLocaleString(undefined, isToday ? clock : { weekday: "long", ...clock });
 }
 
 /** `3.2 s`, `4 min 10 s`: how long something takes or took. */

@@ -52,29 +52,29 @@ describe("millrace usage", () => {
     expect(code).toBe(0);
     expect(stdout).toBe(
       [
-        "Windsurf 2.3  Pro · read just now",
-        "  Daily quota          38 % used  resets in 12 h            12 % more left than an even pace",
-        "  Weekly quota         19 % used  resets in 2 d 12 h        45 % more left than an even pace",
+        "Devin Desktop 2.3 (formerly Windsurf)  Pro · read just now",
+        "  Daily quota          38 % used  resets in 12 h            12 % in reserve",
+        "  Weekly quota         19 % used  resets in 2 d 12 h        45 % in reserve",
         "  Overage balance  1.20 USD owed",
         "",
         "Antigravity 1.14  Google AI Pro · read just now",
-        "  Gemini Models, weekly           44.6 % used  resets in 2 d 21 h        14 % more left than an even pace",
-        "  Gemini Models, 5 hours             0 % used  resets in 3 h 23 min      32 % more left than an even pace",
-        "  Claude and GPT models, weekly     75 % used  resets in 2 d 21 h        runs out 25 Feb 20:00",
-        "  Claude and GPT models, 5 hours    10 % used  resets in 3 h 23 min      22 % more left than an even pace",
+        "  Gemini Models, weekly           44.6 % used  resets in 2 d 21 h        14 % in reserve",
+        "  Gemini Models, 5 hours             0 % used  resets in 3 h 23 min      32 % in reserve",
+        "  Claude and GPT models, weekly     75 % used  resets in 2 d 21 h        lasts until 25 Feb 20:00",
+        "  Claude and GPT models, 5 hours    10 % used  resets in 3 h 23 min      22 % in reserve",
         "",
       ]
         .join("\n")
-        .replace("25 Feb 20:00", stdout.match(/runs out (.*)/)?.[1] ?? ""),
+        .replace("25 Feb 20:00", stdout.match(/lasts until (.*)/)?.[1] ?? ""),
     );
-    expect(stdout).toMatch(/runs out 2[56] Feb \d\d:\d\d/);
+    expect(stdout).toMatch(/lasts until 2[56] Feb \d\d:\d\d/);
     expect(closed).toBe(1);
   });
 
   it("draws bars with the even-pace tick on a terminal, and puts the pace below where it is narrow", async () => {
     const { stdout } = await usage([], [windsurfAnswer("quota")], { columns: 120 });
     expect(stdout).toContain(
-      "Daily quota      ████████░░│░░░░░░░░░      38 % used  resets in 12 h            12 % more",
+      "Daily quota      ████████░░│░░░░░░░░░      38 % used  resets in 12 h            12 % in reserve",
     );
     const widest = (text: string) =>
       Math.max(
@@ -83,12 +83,10 @@ describe("millrace usage", () => {
           .map((line) => line.length),
       );
     const narrow = await usage([], [windsurfAnswer("quota")], { columns: 80 });
-    expect(narrow.stdout).toMatch(/resets in 12 h\n {19}12 % more left than an even pace\n/);
+    expect(narrow.stdout).toMatch(/resets in 12 h\n {19}12 % in reserve\n/);
     expect(widest(narrow.stdout)).toBeLessThanOrEqual(80);
     const phone = await usage([], [windsurfAnswer("quota")], { columns: 50 });
-    expect(phone.stdout).toMatch(
-      /Daily quota\n {4}████░│░░░░ {2}38 % used\n {4}resets in 12 h · 12 % more left than an even\n {4}pace\n/,
-    );
+    expect(phone.stdout).toMatch(/Daily quota\n {4}████░│░░░░ {2}38 % used\n {4}resets in 12 h · 12 % in reserve\n/);
     for (const columns of [100, 60, 50, 40, 24, 12]) {
       const { stdout: any } = await usage(["--models"], [windsurfAnswer("quota"), antigravityAnswer("fractions")], {
         columns,

@@ -78,14 +78,19 @@ export async function* turnFeed(
     }
   };
 
+  const summarize = (record: TurnLabel, short?: readonly OutlinedEvent[], newest?: OutlinedEvent) => ({
+    ...summaryOf(record, names, short, newest),
+    ...(record.question !== undefined && showsText() ? { question: record.question } : {}),
+  });
+
   async function follow(record: TurnLabel): Promise<void> {
-    if (record.ended) return tell(summaryOf(record, names, record.outline));
+    if (record.ended) return tell(summarize(record, record.outline));
     let short: readonly OutlinedEvent[] = [];
     let newest: OutlinedEvent | undefined;
     const summaryAfter = (event: OutlinedEvent) => {
       short = shorten(short, event);
       if (event.type !== "usage") newest = event;
-      return summaryOf(record, names, short, newest);
+      return summarize(record, short, newest);
     };
     if (!showsText() || record.sealed === true) {
       for await (const event of turns.outline(record.turnId, startOfLog, stopped)) tell(summaryAfter(event));
@@ -102,7 +107,7 @@ export async function* turnFeed(
   /** Resolves after the last event about this turn. */
   async function watch(record: TurnLabel): Promise<void> {
     if (summaries.has(record.turnId)) return;
-    tell(summaryOf(record, names, undefined));
+    tell(summarize(record));
     await follow(record).catch(() => undefined); // the turn was removed, or the gateway stops: the page keeps its last state
   }
 

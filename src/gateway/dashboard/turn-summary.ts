@@ -50,6 +50,8 @@ export const turnSummarySchema = z.object({
   sealed: z.boolean(),
   /** While it goes on without its client: since when, and until when; null where it goes on to its end. */
   without_client: maybe(z.object({ since: instant, until: maybe(instant) })),
+  /** The first line of the question, if texts are shown and the gateway still knows it. */
+  question: z.string().optional(),
   /** The end of the answer so far, if texts are shown; only while the turn runs. */
   tail: z.string().optional(),
 });

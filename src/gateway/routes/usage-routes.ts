@@ -43,10 +43,9 @@ export const usageRoutes = [
     answer: usageSchema,
     handle: metered(async (meter, { clock, models }, c) => {
       const now = clock.now();
-      const until = c.query("until");
       const query = {
         sinceMs: parseSince(c.query("since") ?? defaultSince, now, "since"),
-        untilMs: until === undefined ? now + 1 : parseTime(until, now, "until"),
+        untilMs: untilOf(c, now),
         by: oneOf(c, "by", spendDimensions) ?? "model",
         timeZone: c.query("time_zone") ?? "UTC",
       };
@@ -56,20 +55,25 @@ export const usageRoutes = [
   }),
   defineOwnerRoute("GET /dashboard/api/usage/days", {
     summary: "What each model used on each day.",
-    query: { since: "`30d`, a day or an instant; 400 days at most", time_zone: "whose days" },
+    query: { since: "`30d`, a day or an instant; 400 days at most", until: "the same", time_zone: "whose days" },
     answer: usageDaysSchema,
     handle: metered(async (meter, { clock, models }, c) => {
       const now = clock.now();
       const sinceMs = parseSince(c.query("since") ?? defaultDaysSince, now, "since");
       const query = {
         sinceMs: Math.max(sinceMs, now - longestDaysMs),
-        untilMs: now + 1,
+        untilMs: untilOf(c, now),
         timeZone: c.query("time_zone") ?? "UTC",
       };
       return jsonResponse(encodeUsageDays(await meter.ask("usageDays", query), (uid) => models.nameOf(uid)));
     }),
   }),
 ];
+
+function untilOf(c: GatewayContext, now: number): number {
+  const until = c.query("until");
+  return until === undefined ? now + 1 : parseTime(until, now, "until");
+}
 
 /** A handler that gets the meter; 501 where the gateway has none. */
 export function metered(

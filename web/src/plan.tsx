@@ -2,17 +2,21 @@ import { productOfIde, productToday } from "../../src/base/ide-name.ts";
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
 import { toneOf } from "../../src/usage/window-words.ts";
 import { AlertSwitch } from "./alerts.tsx";
+import { api, type LimitsHistory } from "./api.ts";
+import { useTurnEnd } from "./live-turns.ts";
 import { Loaded, Prose, Section } from "./parts.tsx";
-import { type DataState, useNow } from "./use-data.ts";
+import { type DataState, useData, useNow } from "./use-data.ts";
 import { When } from "./when.tsx";
 import { amountInWords, exactInWords, resetInWords, verdictInWords } from "./words.ts";
 
-/** The limits of every IDE: a bar for each window, with the tick where an even pace would stand. */
-export function LimitsSection({ limits }: { readonly limits: DataState<LimitsEnvelope> }) {
+/** What is left of the plans: a bar for each limit, with the tick where an even pace would stand, and the pace in words. */
+export function Plan({ limits }: { readonly limits: DataState<LimitsEnvelope> }) {
   const now = useNow(15_000);
+  const { data: hours, reload } = useData("hours", (signal) => api.limitsHistory("3h", signal), 60_000);
+  useTurnEnd(reload);
   return (
-    <Section id="limits" title="Limits" aside={<Aside reload={limits.reload} />}>
-      <Loaded state={limits} lines={3}>
+    <Section id="limits" title="Plan" aside={<Aside reload={limits.reload} />}>
+      <Loaded state={limits} lines={6}>
         {(data) =>
           data.data.length === 0 ? (
             <NoIde errors={data.errors} />
@@ -20,7 +24,13 @@ export function LimitsSection({ limits }: { readonly limits: DataState<LimitsEnv
             <>
               <div class="cards">
                 {data.data.map((of) => (
-                  <IdeCard key={of.ide} of={of} now={now} errors={data.errors.filter(({ ide }) => ide === of.ide)} />
+                  <IdeCard
+                    key={of.ide}
+                    of={of}
+                    now={now}
+                    hours={hours}
+                    errors={data.errors.filter(({ ide }) => ide === of.ide)}
+                  />
                 ))}
               </div>
               {data.errors
@@ -50,8 +60,13 @@ function Aside({ reload }: { readonly reload: () => void }) {
   );
 }
 
-function IdeCard(props: { readonly of: LimitsOfIde; readonly now: number; readonly errors: LimitsEnvelope["errors"] }) {
-  const { of, now } = props;
+function IdeCard(props: {
+  readonly of: LimitsOfIde;
+  readonly now: number;
+  readonly hours: LimitsHistory | undefined;
+  readonly errors: LimitsEnvelope["errors"];
+}) {
+  const { of, now, hours } = props;
   const main = of.windows.filter((window) => window.scope !== "model");
   const models = of.windows.filter((window) => window.scope === "model");
   return (
@@ -67,7 +82,12 @@ function IdeCard(props: { readonly of: LimitsOfIde; readonly now: number; readon
       </header>
       {main.length === 0 && <p class="muted">The IDE reported no limits of the plan, so they are unknown.</p>}
       {main.map((window) => (
-        <Window key={window.id} window={window} now={now} />
+        <Window
+          key={window.id}
+          window={window}
+          now={now}
+          moved={movedInLastHour(hours, `${of.ide} ${window.id}`, now)}
+        />
       ))}
       {models.length > 0 && (
         <details>
@@ -86,7 +106,12 @@ function IdeCard(props: { readonly of: LimitsOfIde; readonly now: number; readon
   );
 }
 
-function Window({ window, now }: { readonly window: LimitsWindowEnvelope; readonly now: number }) {
+function Window(props: {
+  readonly window: LimitsWindowEnvelope;
+  readonly now: number;
+  readonly moved?: number | undefined;
+}) {
+  const { window, now, moved = 0 } = props;
   const tone = toneOf(window);
   const verdict = verdictInWords(window, now);
   const reset = resetInWords(window, now);
@@ -116,16 +141,31 @@ function Window({ window, now }: { readonly window: LimitsWindowEnvelope; readon
       )}
       {(reset !== "" || verdict !== "") && (
         <div class="line small">
-          <span class="muted" title={absolute(window.resets_at)}>
-            {reset}
-          </span>
           <span class="verdict" title={absolute(window.pace?.runs_out_at ?? null)}>
             {verdict}
+          </span>
+          <span class="muted" title={absolute(window.resets_at)}>
+            {moved >= 0.005 && `+${Math.round(moved * 100)} % in the last hour, `}
+            {reset}
           </span>
         </div>
       )}
     </div>
   );
+}
+
+const hourMs = 3_600_000;
+
+/** How much more of a window is used than an hour ago, 0..1; undefined where a reading is missing or the window was reset since. */
+export function movedInLastHour(history: LimitsHistory | undefined, of: string, nowMs: number): number | undefined {
+  const points = history?.data.find(({ ide, window }) => `${ide} ${window}` === of)?.points ?? [];
+  const last = points.at(-1);
+  const before = points.findLast(([at]) => at * 1000 <= nowMs - hourMs) ?? points[0];
+  if (last === undefined || before === undefined || last === before) return undefined;
+  const [[, from], [, to]] = [before, last];
+  if (from === null || to === null || to < from) return undefined;
+  const spanMs = (last[0] - before[0]) * 1000;
+  return spanMs > hourMs ? ((to - from) * hourMs) / spanMs : to - from;
 }
 
 function absolute(at: string | null): string | undefined {

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { barsOf } from "./histogram.tsx";
-import { movedInLastHour } from "./now-section.tsx";
+import { movedInLastHour } from "./plan.tsx";
 import { timerInWords } from "./words.ts";
 
 it("a window moved by what was used in the last hour, and by nothing known where a reading lacks or the window was reset", () => {
@@ -38,22 +37,5 @@ it("a time that runs down is written as a clock", () => {
     "0:00",
     "0:00",
     "1:02:03",
-  ]);
-});
-
-it("bars stand for every part of the time", () => {
-  const spend = { turns: 2, failed: 1 } as never; // what a bar reads of it
-  const bars = barsOf({
-    object: "usage.bars",
-    since: "2026-02-24T10:00:00.000Z",
-    until: "2026-02-24T10:40:00.001Z",
-    width_seconds: 600.001,
-    data: [{ from: "2026-02-24T10:20:00.002Z", models: [spend, spend] }],
-  });
-  expect(bars.map(({ turns, failed }) => [turns, failed])).toEqual([
-    [0, 0],
-    [0, 0],
-    [4, 2],
-    [0, 0],
   ]);
 });
