@@ -81,7 +81,7 @@ describe("the plans of real processes", () => {
     expect(pools).toMatchObject({ "gemini-5h": { used: 60 }, "3p-5h": { used: 30 } });
     expect(pools["model:gemini-3-flash"]).toMatchObject({ scope: "model", remaining: 40 });
     expect(pools["model:gemini-2.5-flash-lite"]).toBeUndefined();
-    expect((await millrace("statusline")).stdout).toMatch(/^Windsurf credits 300\b.*Antigravity gemini 5h 40%/);
+    expect((await millrace("statusline")).stdout).toMatch(/^Devin credits 300\b.*Antigravity gemini 5h 40%/);
     expect(await enough("--ide", "antigravity", "--window", "3p-5h", "--min-remaining", "70")).toBe(0);
     expect(await enough("--window", "prompt-credits", "--min-remaining", "61")).toBe(1);
 

@@ -136,7 +136,7 @@ test("what one line of status cannot read costs no other line", async () => {
   expect([code, stderr]).toEqual([69, ""]);
   expect(stdout).toMatch(/^gateway +Another program answers on port \d+, where your gateway was\. /m);
   expect(stdout).toMatch(/^left +cannot be read without the gateway$/m);
-  expect(stdout).toMatch(/^account +.* in Windsurf/m);
+  expect(stdout).toMatch(/^account +.* in Devin Desktop/m);
   expect(stdout).toMatch(/^clients +none is set up/m);
   const json = JSON.parse((await millrace(["status", "--json"], { home })).stdout) as {
     readonly problems: readonly { readonly line: string }[];

@@ -25,7 +25,7 @@ describe("the meter, with real processes and no gateway", () => {
     expect(windsurf?.windows.length).toBeGreaterThan(0);
     expect((await millrace(["usage", "--min-remaining", "1"], { home, env })).code).toBe(0);
     expect((await millrace(["usage", "--min-remaining", "1", "--window", "nonsense"], { home, env })).code).toBe(64);
-    expect((await millrace(["statusline"], { home })).stdout).toMatch(/^Windsurf /);
+    expect((await millrace(["statusline"], { home })).stdout).toMatch(/^Devin /);
   });
 
   it("shows what Devin used without Millrace beside the turns that went through it", async () => {
