@@ -197,6 +197,7 @@ const states: readonly State[] = [
     part: { pastTurns: 300, everyMs: 60_000, usedPercent: 97 },
     enter: (page) => page.getByText("1–25 of 300").waitFor(),
     shows: /97 %/,
+    docs: { picture: "dashboard-nearly-used", height: 900 },
   },
   {
     name: "hundreds-of-models",

@@ -7,6 +7,7 @@ describeDashboard("the dashboard's turns", (open) => {
   it("shows a running turn grow and end, live, and counts it", async () => {
     const { page, world } = await open({ pastTurns: 0 });
     await page.getByText("No turns yet").waitFor();
+    await docPicture(page, "dashboard-first-day");
     world.ask("Write a poem.", "/home/ada/work/poems");
     const row = page.locator("[data-turn]");
     await row.getByText("poems").waitFor();

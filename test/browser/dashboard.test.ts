@@ -167,10 +167,11 @@ describeDashboard("the dashboard", (open) => {
     await page.getByRole("heading", { name: "Spent in seven days, by client" }).waitFor();
     await page.getByRole("meter", { name: "Weekly quota" }).waitFor();
     expect(await page.getByRole("heading", { name: "Latest turns" }).isVisible()).toBe(false);
+    await docPicture(page, "dashboard-print");
   });
 
   it.each([390, 760, 1280])("no long word makes the page wider than its window of %i px", async (width) => {
-    const long = "a-word-without-an-end".repeat(500);
+    const long = "a-word-without-an-end".repeat(200);
     const { page, world } = await open({ longWords: long, pastTurns: 40 }, { viewport: { width, height: 800 } });
     world.ask("Hi", `/home/ada/${long}`, { "user-agent": `${long}/1` });
     await page.locator("[data-turn]").waitFor();
