@@ -10,7 +10,7 @@ import { useTurnEnd } from "./live-turns.ts";
 import { Choice, Loaded, type Order, Section, SortHead, useFirst } from "./parts.tsx";
 import { creditsInWords } from "./prices.ts";
 import { useData } from "./use-data.ts";
-import { count, groupKeyOf, shortCount } from "./words.ts";
+import { count, groupKeyOf } from "./words.ts";
 
 const dimensions = [
   ["model", "Model"],
@@ -130,8 +130,8 @@ export function SpendTable({ usage, asked }: { readonly usage: UsageEnvelope; re
                     </span>
                   )}
                 </td>
-                <td class="number" data-label="Tokens" title={tokensInWords(spend, count)}>
-                  {tokensInWords(spend, shortCount)}
+                <td class="number" data-label="Tokens">
+                  {tokensInWords(spend)}
                 </td>
                 {hasCredits && (
                   <td class="number" data-label="Credits">
@@ -176,9 +176,9 @@ function tokensOf(spend: SpendEnvelope): number {
   return spend.prompt_tokens + spend.completion_tokens + spend.thinking_tokens;
 }
 
-function tokensInWords(spend: SpendEnvelope, spell: (value: number) => string): string {
+function tokensInWords(spend: SpendEnvelope): string {
   if (spend.unknown_turns === spend.turns) return "unknown";
-  return `${spend.estimated_tokens > 0 ? "~" : ""}${spell(tokensOf(spend))}`;
+  return `${spend.estimated_tokens > 0 ? "~" : ""}${count(tokensOf(spend))}`;
 }
 
 function creditsInWordsOf(spend: SpendEnvelope): string {

@@ -142,9 +142,9 @@ test("a file that was removed is written again, and a folder that was moved away
   await clock.advance(60_000);
   expect(readdirSync(dirname(file))).toEqual([]);
   await take("b");
-  await vi.waitFor(async () => expect(await askToStop(file)).toBe(true));
+  await vi.waitFor(async () => expect(await askHolder(file, "stop")).toBe(true));
   home.leave();
-  expect(await askToStop(file)).toBe(true);
+  expect(await askHolder(file, "stop")).toBe(true);
 });
 
 test("a gateway that a command started stays when it is asked to, and says so in its record", async () => {
