@@ -1,5 +1,5 @@
 import { productOfIde } from "../../src/base/ide-name.ts";
-import type { Health, IdesFound as Found } from "./api.ts";
+import type { IdesFound as Found, Health } from "./api.ts";
 import { useGone } from "./gateway-link.ts";
 import { hasTarget, type PageHealth } from "./health-banner.tsx";
 import { useLiveTurns } from "./live-turns.ts";
