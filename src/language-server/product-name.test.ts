@@ -35,7 +35,7 @@ describe("the product's name", () => {
 
   it("never fails on any version", () => {
     const property = fc.property(fc.string({ unit: "binary" }), (version) => {
-      return /^Devin Desktop/.test(productName("windsurf", version));
+      return productName("windsurf", version).startsWith("Devin Desktop");
     });
     expect(() => fc.assert(property)).not.toThrow();
   });

@@ -54,5 +54,6 @@ describeDashboard("the dashboard in many tabs", (open) => {
     await world.restart();
     await page.goto(link);
     await page.getByRole("meter", { name: "Weekly quota" }).waitFor();
+    expect(page.url()).toBe(`${world.url}/`);
   });
 });

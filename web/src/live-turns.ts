@@ -60,11 +60,11 @@ export function useFeed(): void {
     const channel = new BroadcastChannel(shared);
     let isReader = false;
     others = channel;
-    channel.onmessage = ({ data }: MessageEvent<Message>) => {
+    channel.addEventListener("message", ({ data }: MessageEvent<Message>) => {
       if (data.type === "told") hear(data);
       else if (data.type === "renew") renewHere();
       else if (isReader) say([{ name: "turns", data: JSON.stringify([...live.turns.values()]) }], live.connection);
-    };
+    });
     const read = () => {
       isReader = true;
       return follow(stop.signal);
@@ -88,6 +88,7 @@ export function useFeed(): void {
 }
 
 function post(message: Message): void {
+  // oxlint-disable-next-line require-post-message-target-origin -- a channel has no other origin
   others?.postMessage(message);
 }
 
