@@ -14,8 +14,9 @@ export const statusline: Client = {
   aliases: ["status-line", "meter"],
   title: "The meter in status lines",
   programs: [],
-  edits: (_, machine) => [claudeCode(machine), tmux(machine), prompt(machine)].flat(),
-  notes: (_, env) => [
+  isKeyless: true, // it reads the meter, and asks no model
+  edits: (_target, _key, machine) => [claudeCode(machine), tmux(machine), prompt(machine)].flat(),
+  notes: (_target, _key, env) => [
     "A terminal that is open shows it after its next start. tmux: `tmux source-file ~/.tmux.conf`.",
     ...(shellFile({ env }) === undefined
       ? ["Your shell has no line of its own here: `millrace statusline` prints it."]
