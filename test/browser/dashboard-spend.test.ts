@@ -198,7 +198,7 @@ describeDashboard("the dashboard's plan and spending", (open) => {
     const asked = async () => [
       await page.getByLabel("Status").inputValue(),
       await page.getByLabel("Search turns").inputValue(),
-      await page.locator("th[aria-sort=descending]").innerText(),
+      await page.locator("table.turns th[aria-sort=descending]").innerText(),
       await page.getByRole("group", { name: "Time" }).locator("[aria-pressed=true]").innerText(),
     ];
     const before = ["failed", "past_11", expect.stringContaining("Tokens in"), "30 d"];
