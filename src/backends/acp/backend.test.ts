@@ -65,3 +65,19 @@ test("lines that an agent writes about itself are reported once a prompt", async
   expect(last).toMatchObject({ type: "finished", text: "Hi." });
   expect(noted).toEqual([{ agent: "devin", notices: [line] }]);
 });
+
+test("an agent of an older protocol offers its models, and is set to one of them", async () => {
+  const harness = await ScriptedHarness.open({ text: "Hi.", isOlder: true });
+  onTestFinished(() => harness.close());
+  const agent = harness.agent();
+  const { signal } = new AbortController();
+  expect(await agent.models(signal)).toMatchObject([
+    { id: "small", label: "Small", isCurrent: true },
+    { id: "claude-opus-4-7-medium", label: "Opus", isCurrent: false },
+  ]);
+  const options = { keep: false, onAlive: () => {} };
+  const batches = agent.backend.run(promptFor("devin/claude-opus-4-7-medium"), options, signal);
+  for await (const event of eventsOf(batches)) expect(event.type).not.toBe("failed");
+  const asked = (await harness.journal()).filter(({ what }) => what === "accepted");
+  expect(asked).toMatchObject([{ model: "claude-opus-4-7-medium" }]);
+});

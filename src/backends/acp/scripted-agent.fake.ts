@@ -57,6 +57,13 @@ const options = (sessionId: string) => [
     ],
   },
 ];
+/** The models, as the options of a session or as an older protocol has them. */
+const modelsOf = (sessionId: string) => {
+  const configOptions = options(sessionId);
+  if (plan().isOlder !== true) return { configOptions };
+  const availableModels = configOptions[0]?.options.map(({ value, name }) => ({ modelId: value, name })) ?? [];
+  return { models: { currentModelId: models.get(sessionId) ?? "small", availableModels } };
+};
 const modesNow = () => {
   const { modes: ids = ["accept-edits", "ask"] } = plan();
   const [currentModeId] = ids;
@@ -96,7 +103,7 @@ const app = agent({ name: "scripted" })
     if (plan().storesUnprompted === true) save(id, []);
     const { newError } = plan();
     if (newError !== undefined) throw new RequestError(newError.code, newError.message, newError.data);
-    return { sessionId: id, ...modesNow(), configOptions: options(id) };
+    return { sessionId: id, ...modesNow(), ...modelsOf(id) };
   })
   .onRequest(methods.agent.session.load, async ({ params, client }) => {
     const { sessionId } = params;
@@ -123,7 +130,7 @@ const app = agent({ name: "scripted" })
     return {
       ...modesNow(),
       ...(loadedModes === undefined ? {} : { modes: loadedModes }),
-      configOptions: options(sessionId),
+      ...modelsOf(sessionId),
     } as never;
   })
   .onRequest(methods.agent.session.setMode, ({ params }) => {
@@ -134,7 +141,12 @@ const app = agent({ name: "scripted" })
     note({ what: "title", sessionId: params.sessionId, value: params.title });
     return {};
   })
+  .onRequest("session/set_model", z.object({ sessionId: z.string(), modelId: z.string() }), ({ params }) => {
+    models.set(params.sessionId, params.modelId);
+    return {};
+  })
   .onRequest(methods.agent.session.setConfigOption, ({ params }) => {
+    if (plan().isOlder === true) throw RequestError.methodNotFound("session/set_config_option");
     models.set(params.sessionId, String(params.value));
     return { configOptions: options(params.sessionId) };
   })

@@ -20,6 +20,8 @@ export interface AgentPlan {
   readonly modes?: readonly string[];
   /** Ids of models that a session offers beside its own two. */
   readonly models?: readonly string[];
+  /** It lists its models as agents of an older protocol do, and has `session/set_model` for them. */
+  readonly isOlder?: boolean;
   /** `session/load` answers with these in place of modes. */
   readonly loadedModes?: unknown;
   /** Writes this file without asking, and reports it as a tool. */

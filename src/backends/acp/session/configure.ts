@@ -70,7 +70,8 @@ async function configureModel(
   if (!model.models.some((known) => known.id === wanted)) {
     throw unknownModel(parts.spec, wanted, model.models);
   }
-  await session.setOption(model.configId, wanted, signal);
+  if (model.configId === undefined) await session.set({ modelId: wanted }, signal);
+  else await session.setOption(model.configId, wanted, signal);
 }
 
 function unknownModel({ name }: AcpAgentSpec, wanted: string, known: readonly AcpModel[]): MillraceError {

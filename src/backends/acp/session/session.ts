@@ -245,10 +245,10 @@ export class Session implements SessionReader {
     );
   }
 
-  /** Its mode or its title. */
-  async set(params: { readonly modeId: string } | { readonly title: string }, signal: AbortSignal): Promise<void> {
-    const method = "modeId" in params ? "session/set_mode" : "session/set_title";
-    await this.#request(method, deadline(signal, optionMs), params);
+  /** Its mode, its model (where no option has that) or its title. */
+  async set(what: { readonly [Name in "modeId" | "modelId" | "title"]?: string }, signal: AbortSignal): Promise<void> {
+    const method = what.modeId !== undefined ? "mode" : what.modelId !== undefined ? "model" : "title";
+    await this.#request(`session/set_${method}`, deadline(signal, optionMs), what);
   }
 
   async #request(method: string, signal: AbortSignal, params: object = {}): Promise<unknown> {

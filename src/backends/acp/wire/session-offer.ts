@@ -21,6 +21,13 @@ const modesSchema = z.looseObject({
   currentModeId: z.string(),
   availableModes: z.array(z.looseObject({ id: z.string() })),
 });
+/** How agents of older versions of the protocol list their models. */
+const modelsSchema = z.looseObject({
+  currentModelId: z.string().nullish(),
+  availableModels: z.array(
+    z.looseObject({ modelId: z.string(), name: z.string().nullish(), description: z.string().nullish() }),
+  ),
+});
 const sessionSchema = z.looseObject({
   sessionId: z.string().min(1).optional(),
   configOptions: z
@@ -28,11 +35,12 @@ const sessionSchema = z.looseObject({
     .nullish()
     .catch(undefined),
   modes: modesSchema.nullish().catch(undefined),
+  models: modelsSchema.nullish().catch(undefined),
 });
 
 /** A model as the agent's own options list it. */
 export interface AcpModel {
-  /** The value for `session/set_config_option`: "swe-2-high". */
+  /** The value for `session/set_config_option`, or for `session/set_model`: "swe-2-high". */
   readonly id: string;
   readonly label: string;
   readonly description: string | undefined;
@@ -45,9 +53,10 @@ export interface AcpModel {
 /** The offer in the reply to `session/new` or `session/load`. */
 export interface SessionOffer {
   readonly sessionId: string | undefined;
+  /** `configId` undefined: the model is set by `session/set_model`. */
   readonly model:
     | {
-        readonly configId: string;
+        readonly configId: string | undefined;
         readonly current: string | undefined;
         readonly models: readonly AcpModel[];
       }
@@ -71,7 +80,7 @@ export interface SessionOffer {
  * not know are skipped. Throws a `ZodError` when the reply is no reply of this kind.
  */
 export function readSessionOptions(reply: unknown): SessionOffer {
-  const { sessionId, configOptions, modes } = sessionSchema.parse(reply ?? {});
+  const { sessionId, configOptions, modes, models } = sessionSchema.parse(reply ?? {});
   const named = (category: string) =>
     configOptions?.find((option) => option.category === category) ??
     configOptions?.find((option) => option.id === category);
@@ -83,7 +92,7 @@ export function readSessionOptions(reply: unknown): SessionOffer {
     sessionId,
     model:
       model === undefined
-        ? undefined
+        ? ownModels(models ?? undefined)
         : { configId: model.id, current: textOrUndefined(model.currentValue), models: modelsOf(model) },
     effort:
       effort === undefined
@@ -103,6 +112,21 @@ export function readSessionOptions(reply: unknown): SessionOffer {
 function ownModes(modes: z.infer<typeof modesSchema> | undefined): SessionOffer["mode"] {
   if (modes === undefined) return undefined;
   return { configId: undefined, current: modes.currentModeId, ids: modes.availableModes.map(({ id }) => id) };
+}
+
+function ownModels(models: z.infer<typeof modelsSchema> | undefined): SessionOffer["model"] {
+  if (models === undefined || models.availableModels.length === 0) return undefined;
+  const { currentModelId, availableModels } = models;
+  const options = [
+    availableModels.map(({ modelId, name, description }) => ({
+      value: modelId,
+      name: name ?? modelId,
+      description,
+      group: undefined,
+    })),
+  ];
+  const current = currentModelId ?? undefined;
+  return { configId: undefined, current, models: modelsOf({ id: "models", currentValue: current, options }) };
 }
 
 function modelsOf({ currentValue, options }: z.infer<typeof configOptionSchema>): readonly AcpModel[] {
