@@ -3,18 +3,13 @@ import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import type { AgentLook, AgentReply } from "../../../backends/acp/process/look-at-agent.ts";
 import { redactor } from "../redact.ts";
-import { agentAssumptions } from "./agent-assumptions.ts";
-import { toolAssumptions } from "./agent-tools.ts";
-import { promptCases } from "./prompt-cases.ts";
-import { type Assumption, type ContractReport, withoutSecrets } from "./report.ts";
-import { serverAssumptions } from "./server-assumptions.ts";
+import { agentFacts } from "./observe-agent.ts";
+import { judgeAnswer } from "./prompts.ts";
+import { type ContractReport, checkAll, withoutSecrets } from "./report.ts";
+import { assumed } from "./run-contract.ts";
 
 const docs = join(import.meta.dirname, "../../../../docs/dev");
-const all: readonly Omit<Assumption<never>, "check">[] = [
-  ...serverAssumptions,
-  ...agentAssumptions,
-  ...toolAssumptions,
-];
+const all = [...assumed.server, ...assumed.agent, ...assumed.tools];
 
 test.each(all.map(({ id, source }) => [id, source] as const))(
   "what %s names is a heading of docs/dev/wire",
@@ -28,10 +23,10 @@ describe("an agent that is otherwise than assumed", () => {
   const answered = (result: unknown): AgentReply => ({ ok: true, result });
   const gone: AgentReply = { ok: false, why: "its process ended (exit code 1)" };
   const look: AgentLook = { clientName: "millrace", initialize: gone, newSession: gone, list: gone, discard: gone };
+  const checked = (agent: Partial<AgentLook>, summarizer: Partial<AgentLook> = {}) =>
+    checkAll(assumed.agent, agentFacts({ ...look, ...agent }, { ...look, ...summarizer }));
   const verdict = (id: string, agent: Partial<AgentLook>, summarizer: Partial<AgentLook> = {}) =>
-    agentAssumptions
-      .find((assumption) => assumption.id === id)
-      ?.check({ agent: { ...look, ...agent }, summarizer: { ...look, ...summarizer } }).verdict;
+    checked(agent, summarizer).find((one) => one.id === id)?.verdict;
 
   it.each([
     ["agent.initialize", { initialize: answered({ protocolVersion: 2 }) }],
@@ -56,7 +51,8 @@ describe("an agent that is otherwise than assumed", () => {
   });
 
   it("says nothing of what could not be seen", () => {
-    expect(new Set(agentAssumptions.map(({ id }) => verdict(id, {})))).toEqual(new Set(["unknown"]));
+    expect(new Set(checked({}).map((one) => one.verdict))).toEqual(new Set(["unknown"]));
+    expect(checked({}).filter(({ seen }) => seen === "nothing looked at it")).toEqual([]);
   });
 
   it("that refuses the type summarizer differs in that", () => {
@@ -68,7 +64,7 @@ describe("an agent that is otherwise than assumed", () => {
 
 describe("the answer to a prompt", () => {
   const judge = (form: string, text: string, calls: readonly { name: string; arguments: string }[] = []) =>
-    promptCases.find((one) => one.form === form)?.judge(text, calls).verdict;
+    assumed.prompts.filter((one) => one.form === form).map((one) => judgeAnswer(one, text, calls).verdict)[0];
 
   it.each([
     ["text", "Marzipan.", [], "ok"],

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from "../../../base/clock.ts";
 import { doctorCommand } from "../../commands/doctor.ts";
 import { main } from "../../main.ts";
 import { fakeIo } from "../../terminal/io.fake.ts";
-import { heldMs } from "./agent-tools.ts";
+import { heldMs } from "./prompts.ts";
 import type { ContractReport } from "./report.ts";
 
 const apiKey = "sk-ws-01-planted-api-key";

@@ -28,9 +28,35 @@ export interface ContractReport {
   readonly prompts: readonly StyleResult[] | null;
 }
 
+/** One assumption about the vendor's software: a row of docs/dev/wire/contract.json. Without a condition the observed value is `true`. */
+export interface Assumption {
+  /** Stable: reports are compared by it. It is also the name of the fact. */
+  readonly id: string;
+  readonly sentence: string;
+  /** A page of docs/dev/wire and its heading. */
+  readonly source: string;
+  readonly certainty: string;
+  readonly is?: unknown;
+  readonly atLeast?: number;
+  readonly matches?: string;
+}
+
+/** What was seen of one thing, as a value and in a few words; or why it could not be seen. */
+export type Fact = { readonly value: unknown; readonly seen: string } | { readonly why: string };
+export type Facts = Readonly<Record<string, Fact>>;
+
 /** Compares every assumption with the evidence. */
-export function checkAll<S>(assumptions: readonly Assumption<S>[], seen: S): readonly CheckedAssumption[] {
-  return assumptions.map(({ check, ...assumption }) => ({ ...assumption, ...check(seen) }));
+export function checkAll(assumptions: readonly Assumption[], facts: Facts): readonly CheckedAssumption[] {
+  return assumptions.map(({ id, sentence, source, certainty, ...condition }) => {
+    const fact = facts[id] ?? { why: "nothing looked at it" };
+    const observed = "why" in fact ? unknown(fact.why) : judged(holds(condition, fact.value), fact.seen);
+    return { id, sentence, source, certainty, ...observed };
+  });
+}
+
+function holds({ is = true, atLeast, matches }: Partial<Assumption>, value: unknown): boolean {
+  if (atLeast !== undefined) return typeof value === "number" && value >= atLeast;
+  return matches === undefined ? value === is : typeof value === "string" && new RegExp(matches).test(value);
 }
 
 /** All verdicts of a report, the prompts' included. */
@@ -54,9 +80,6 @@ export function withoutSecrets(report: ContractReport, redact: (text: string) =>
   };
 }
 
-/** How sure the documentation is of an assumption. */
-type Certainty = "several sources" | "one source" | "inferred" | "not settled";
-
 /** `unknown`: it could not be seen here. */
 type AssumptionVerdict = "ok" | "differs" | "unknown";
 
@@ -66,23 +89,10 @@ export interface Observation {
   readonly seen: string;
 }
 
-/** One assumption about the vendor's software, and how to compare it with `S`, the observations. */
-export interface Assumption<S> {
-  /** Stable: reports are compared by it. */
-  readonly id: string;
-  readonly sentence: string;
-  /** A page of docs/dev/wire and its heading. */
-  readonly source: string;
-  readonly certainty: Certainty;
-  readonly check: (seen: S) => Observation;
-}
-
-export const ok = (seen: string): Observation => ({ verdict: "ok", seen });
-export const differs = (seen: string): Observation => ({ verdict: "differs", seen });
 export const unknown = (seen: string): Observation => ({ verdict: "unknown", seen });
 
 /** `ok` or `differs`, with the same words. */
-export const judged = (holds: boolean, seen: string): Observation => (holds ? ok(seen) : differs(seen));
+export const judged = (isRight: boolean, seen: string): Observation => ({ verdict: isRight ? "ok" : "differs", seen });
 
 type Style = Output["style"];
 

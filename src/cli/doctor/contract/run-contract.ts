@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import contract from "../../../../docs/dev/wire/contract.json" with { type: "json" };
 import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../../backends/acp/agent.ts";
 import type { AcpStyle } from "../../../backends/acp/known/agent-spec.ts";
 import { lookAtAgent } from "../../../backends/acp/process/look-at-agent.ts";
@@ -20,11 +21,19 @@ import type { CommandContext } from "../../command.ts";
 import { openOwnJournal } from "../../compose/own-cascades.ts";
 import { version } from "../../package-files.ts";
 import { nameWithKind, promptable } from "../../serve/servers.ts";
-import { agentAssumptions } from "./agent-assumptions.ts";
-import { toolAssumptions, useTools } from "./agent-tools.ts";
-import { type AskedWay, askStyles, promptCount } from "./prompt-cases.ts";
-import { type ContractPart, type ContractReport, checkAll, type StyleResult } from "./report.ts";
-import { observeServer, serverAssumptions } from "./server-assumptions.ts";
+import { agentFacts } from "./observe-agent.ts";
+import { observeServer } from "./observe-server.ts";
+import { type AskedWay, askOnce, type PromptCase, useTools } from "./prompts.ts";
+import { type Assumption, type ContractPart, type ContractReport, checkAll, type StyleResult } from "./report.ts";
+
+/** What Millrace assumes, as data. */
+export const assumed: {
+  readonly server: readonly Assumption[];
+  readonly agent: readonly Assumption[];
+  readonly tools: readonly Assumption[];
+  readonly prompts: readonly PromptCase[];
+  readonly loop: Pick<PromptCase, "question" | "tool">;
+} = { ...contract, prompts: contract.prompts as readonly PromptCase[] }; // a case has one form of demand
 
 interface ContractOptions {
   readonly acpCommand: readonly string[] | undefined;
@@ -60,17 +69,10 @@ export async function runContract(options: ContractOptions, finder: IdeFinder, c
 }
 
 async function ofServer(finder: IdeFinder, ide: Ide, personal: string[], signal: AbortSignal): Promise<ContractPart> {
-  const seen = await observeServer(finder, ide, signal);
-  if (seen.status.ok) {
-    const { name, email } = seen.status.value;
-    personal.push(...[name, email].filter((text) => text !== ""));
-  }
-  return {
-    product: nameWithKind(ide),
-    what: "language server",
-    version: ide.build || null,
-    checks: checkAll(serverAssumptions, seen),
-  };
+  const { facts, names } = await observeServer(finder, ide, signal);
+  personal.push(...names);
+  const version = ide.build || null;
+  return { product: nameWithKind(ide), what: "language server", version, checks: checkAll(assumed.server, facts) };
 }
 
 interface Program {
@@ -105,8 +107,8 @@ async function ofAgent({ product, version: said, spec }: Program, context: Comma
   const { io, signal } = context;
   const names = [spec.clientName ?? "millrace", "windsurf"];
   const look = (style: AcpStyle) => lookAtAgent(spec, { style, names, clock: io.clock }, signal);
-  const seen = { agent: await look("ask"), summarizer: await look("summarizer") };
-  return { product, what: "agent program", version: said, checks: checkAll(agentAssumptions, seen) };
+  const facts = agentFacts(await look("ask"), await look("summarizer"));
+  return { product, what: "agent program", version: said, checks: checkAll(assumed.agent, facts) };
 }
 
 /**
@@ -149,12 +151,14 @@ async function spend(
     }
     if (ways.length === 0) return undefined;
     const loops = caller === undefined ? 0 : 1;
-    out.note(`Sending ${promptCount(ways) + loops} prompts; this uses some of your plan.`);
-    const prompts = await askStyles(ways, clock, signal);
+    out.note(`Sending ${assumed.prompts.length * ways.length + loops} prompts; this uses some of your plan.`);
+    const prompts: StyleResult[] = [];
+    for (const way of ways) for (const one of assumed.prompts) prompts.push(await askOnce(way, one, clock, signal));
     if (agent === undefined || caller === undefined) return { prompts, tools: undefined };
-    const seen = await useTools(caller, { backend: noted(caller.backend, caller.name), model: id, clock }, signal);
+    const way = { backend: noted(caller.backend, caller.name), model: id, clock };
+    const checks = checkAll(assumed.tools, await useTools(caller, assumed.loop, way, signal));
     const { product, version } = agent;
-    return { prompts, tools: { product, what: "tools of a client", version, checks: checkAll(toolAssumptions, seen) } };
+    return { prompts, tools: { product, what: "tools of a client", version, checks } };
   } finally {
     await Promise.all([...agents.map((one) => one.agent.close()), caller?.close()]);
   }
