@@ -58,7 +58,7 @@ test("beside a stand-in, status names the account of the real IDE, to which prom
   await simulator({ profile: "devin-3", home, unmarked: true });
   const { stdout } = await millrace(["status"], { home });
   expect(stdout).toMatch(
-    /^account +.* in Devin Desktop 3\.\d+ \(formerly Windsurf\)$\n +.* in Windsurf \d\.\d, a stand-in$/m,
+    /^account +.* in Devin Desktop 3\.\d+ \(formerly Windsurf\)$\n +.* in Devin Desktop \d\.\d \(formerly Windsurf\), a stand-in$/m,
   );
 });
 
