@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { build, type InlineConfig } from "vite";
 import { bundleClient, bundlePrograms, bundleTypes } from "./bundle/bundle.ts";
 import { checkDashboardSize } from "./bundle/dashboard-size.ts";
-import { type Bundled, bundledIn, notices } from "./bundle/notices.ts";
+import { type Bundled, bundledIn, notices, unnamedHolders } from "./bundle/notices.ts";
 import { writeSbom } from "./bundle/write-sbom.ts";
 
 /** Builds `dist/`: the programs, the client library and their types as few files each, the dashboard, and the list of the libraries in them. */
@@ -15,7 +15,10 @@ rmSync(dist, { recursive: true, force: true });
 const chunks = [...(await bundlePrograms(join(dist, "node"))), ...(await bundleClient(join(dist, "client")))];
 await bundleTypes(join(dist, "types"));
 chmodSync(join(dist, "node/bin.js"), 0o755);
-writeFileSync(join(dist, "THIRD-PARTY-NOTICES"), notices([...bundledIn(chunks), ...(await buildDashboard())]));
+const told = notices([...bundledIn(chunks), ...(await buildDashboard())]);
+const unnamed = unnamedHolders(chunks, told);
+if (unnamed.length > 0) throw new Error(`THIRD-PARTY-NOTICES names none of these:\n${unnamed.join("\n")}`);
+writeFileSync(join(dist, "THIRD-PARTY-NOTICES"), told);
 writeSbom(root);
 const { stdout: commit } = spawnSync("git", ["rev-parse", "--short=8", "HEAD"], { cwd: root, encoding: "utf8" });
 if (existsSync(join(root, ".git")) && commit) writeFileSync(join(dist, "commit"), commit.trim());

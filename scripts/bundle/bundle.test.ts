@@ -5,7 +5,7 @@ import { parse } from "acorn";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { bundleClient } from "./bundle.ts";
 import { loads } from "./imports.ts";
-import { type Bundled, notices } from "./notices.ts";
+import { type Bundled, bundledIn, notices } from "./notices.ts";
 import { testBundle } from "./test-bundle.ts";
 
 let programs = "";
@@ -81,6 +81,14 @@ test("the client library is whole, and imports nothing that a browser lacks", as
   const outside = (entry: string) => [...loads(folder, entry)].filter((name) => !existsSync(join(folder, name)));
   expect(outside("index.js")).toEqual([]);
   expect(outside("node.js")).toContain("node:http2");
+});
+
+test("the licence of what a package carries in its files is told, and looked at again with another version", () => {
+  const at = (file: string) => [{ moduleIds: [join(import.meta.dirname, "../../node_modules/unpdf", file)] }];
+  const inside = bundledIn(at("dist/pdfjs.mjs") as unknown as Parameters<typeof bundledIn>[0]); // as far as it is read
+  expect(inside.map(({ name }) => name)).toEqual(["unpdf", "pdfjs-dist"]);
+  expect(notices([...inside, { ...library, text: "TERMS AND CONDITIONS FOR USE, REPRODUCTION" }])).toContain("Mozilla");
+  expect(() => bundledIn(at("LICENSE") as unknown as Parameters<typeof bundledIn>[0])).toThrow("look at the licence");
 });
 
 const library: Bundled = { name: "lib", version: "1.0.0", identifier: "MIT", text: "Copyright A" };

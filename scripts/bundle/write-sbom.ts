@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { carried } from "./notices.ts";
 import { bundledTitles, sbomOf } from "./sbom.ts";
 
 /** Writes `dist/sbom.cdx.json`: the libraries whose code is in the package, as CycloneDX. The notices in `dist` name them. */
@@ -13,6 +14,16 @@ export function writeSbom(root: string): void {
     shell: process.platform === "win32",
   });
   const titles = bundledTitles(readFileSync(join(root, "dist/THIRD-PARTY-NOTICES"), "utf8"));
-  const sbom = sbomOf(JSON.parse(whole), titles);
+  const known = JSON.parse(whole) as { components: object[] }; // as npm documents it
+  for (const { name, version, identifier } of Object.values(carried))
+    known.components.push({
+      "bom-ref": `${name}@${version}`,
+      type: "library",
+      name,
+      version,
+      purl: `pkg:npm/${name}@${version}`,
+      licenses: [{ expression: identifier }],
+    });
+  const sbom = sbomOf(known, titles);
   writeFileSync(join(root, "dist/sbom.cdx.json"), `${JSON.stringify(sbom, undefined, 2)}\n`);
 }
