@@ -24,6 +24,9 @@ export type ErrorCode =
 /** `details.reason` of an `upstream_failed` whose answer cannot be used; asking again would hardly help. */
 export const unusableAnswer = "unusable_answer";
 
+/** `details.reason` of an `upstream_failed` whose conversation the user stopped or deleted in the IDE: nobody wants it asked again by itself. */
+export const stoppedInIde = "stopped_in_ide";
+
 /** `details.reason` of an `upstream_failed` whose prompt did not arrive. The gateway has looked for it for seconds. */
 export const lostPrompt = "lost_prompt";
 

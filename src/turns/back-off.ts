@@ -1,4 +1,11 @@
-import { type ErrorCode, type ErrorRecord, MillraceError, reasonOf, unusableAnswer } from "../base/errors.ts";
+import {
+  type ErrorCode,
+  type ErrorRecord,
+  MillraceError,
+  reasonOf,
+  stoppedInIde,
+  unusableAnswer,
+} from "../base/errors.ts";
 import type { TurnEventBody } from "../log/event.ts";
 import type { EventStage } from "./event-stage.ts";
 
@@ -59,8 +66,8 @@ export const repeatRules: Readonly<Record<ErrorCode, Rules>> = {
   internal: oneMore,
 };
 
-/** The rule of an answer that stayed unusable: the turn itself has asked the model twice already. */
-const unusableRules: Rules = noMore;
+/** Reasons of an `upstream_failed` that no prompt follows at once: the turn itself has asked the model twice already, or the user ended it in the IDE. */
+const finalReasons: ReadonlySet<unknown> = new Set([unusableAnswer, stoppedInIde]);
 
 /** How a body came: as a request, or as a message of a client's stream. */
 export type RepeatSource = "request" | "late_request" | "stream";
@@ -115,9 +122,7 @@ export function waitAfterFirst(error: ErrorRecord): number {
 }
 
 export function rulesFor(error: ErrorRecord): Rules {
-  return error.code === "upstream_failed" && reasonOf(error) === unusableAnswer
-    ? unusableRules
-    : repeatRules[error.code];
+  return error.code === "upstream_failed" && finalReasons.has(reasonOf(error)) ? noMore : repeatRules[error.code];
 }
 
 /** The same failure once more: `repeated` makes every API answer it with a status on which clients stop. */

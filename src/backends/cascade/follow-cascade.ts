@@ -7,7 +7,15 @@ import type { CurrentServer } from "../current-server.ts";
 import type { CascadeSettings, FollowerState, OpenCascade } from "./follower.ts";
 import { lateTextMs } from "./late-text.ts";
 import { afterAnswer, afterFailure, isOutage, noPolls, type PollHistory, pollFailure } from "./poll-schedule.ts";
-import { checkpointMs, endedByGuess, isConfirming, wantsRun } from "./turn-progress.ts";
+import {
+  checkpointMs,
+  endedByGuess,
+  isConfirming,
+  patienceMs,
+  stopped,
+  stoppedHint,
+  wantsRun,
+} from "./turn-progress.ts";
 import type { RunSnapshot } from "./turn-view.ts";
 
 /**
@@ -73,8 +81,9 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
       const isDetour = state.mustReread || (progress.phase === "closing" && !confirming);
       detours = isDetour ? detours + 1 : 0;
       if (isDetour && detours < 4) continue;
-      if (quietMs >= silenceMs) {
-        yield [{ type: "failed", error: silenceError(silenceMs) }];
+      const longestMs = patienceMs(progress, silenceMs);
+      if (quietMs >= longestMs) {
+        yield [{ type: "failed", error: silenceError(longestMs, length > 0) }];
         return;
       }
       await pacer.untilDue(after.next, signal);
@@ -120,19 +129,22 @@ async function findServerAgain(current: CurrentServer, signal: AbortSignal): Pro
   }
 }
 
-function silenceError(silenceMs: number): ErrorRecord {
+function silenceError(silenceMs: number, hasPart: boolean): ErrorRecord {
   const minutes = Math.round(silenceMs / 60_000);
   const span = minutes > 0 ? `${minutes} min` : `${silenceMs} ms`;
-  const message = `The IDE's server answered, but the turn showed no sign of life for ${span}, so it was given up.`;
+  const kept = hasPart ? " The part that arrived was kept." : "";
+  const message = `The IDE's server answered, but the turn showed no sign of life for ${span}, so it was given up.${kept}`;
   return new MillraceError("upstream_timeout", message).toRecord();
 }
 
 function lostError(failure: unknown, current: CurrentServer): ErrorRecord {
   const kind = callFailure(failure);
   if (kind === "trajectory_missing") {
-    const why = current.restarted ? "restarted and no longer knows" : "no longer knows";
-    const message = `The IDE's server ${why} this conversation. The part that arrived was kept.`;
-    return new MillraceError("upstream_failed", message, { cause: failure }).toRecord();
+    const [message, more] = current.restarted
+      ? ["The IDE's server restarted and no longer knows this conversation.", {}]
+      : ["This conversation was deleted in the IDE while it was answered.", { hint: stoppedHint, details: stopped }];
+    const kept = `${message} The part that arrived was kept.`;
+    return new MillraceError("upstream_failed", kept, { ...more, cause: failure }).toRecord();
   }
   if (isOutage(kind)) {
     const message = "The IDE's server ended during the answer and did not come back. The part that arrived was kept.";

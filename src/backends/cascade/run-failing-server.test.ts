@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { MillraceError } from "../../base/errors.ts";
+import { MillraceError, stoppedInIde } from "../../base/errors.ts";
+import { failure, type Script } from "../language-server.fake.ts";
 import { replay } from "../replay.fake.ts";
 import { finished, setUp, successor } from "./set-up-cascade.fake.ts";
 
@@ -68,6 +69,49 @@ describe("a server that fails while it is polled", () => {
     });
     expect(events.at(-1)).toMatchObject({ type: "failed", error: { message: expect.stringContaining("was kept") } });
     expect(replay(events).text).toBe("Hel");
+  });
+
+  test("a conversation that the user deletes in the IDE ends the turn by that name", async () => {
+    const { server, run } = setUp();
+    const events = await run(false, (event) => {
+      if (event.type === "text") server.trajectories.clear();
+    });
+    const error = { message: expect.stringContaining("deleted in the IDE"), details: { reason: stoppedInIde } };
+    expect(events.at(-1)).toMatchObject({ type: "failed", error });
+    expect(replay(events).text).toBe("Hel");
+  });
+
+  describe("on a build that tells neither its status nor the end of a text", () => {
+    const bare = (script: Script) => {
+      const its = setUp(script);
+      its.server.capability = { ...its.server.capability, steps: false };
+      its.server.onCall = (call) => {
+        if (call === "getStatus") throw failure("not_implemented");
+      };
+      return its;
+    };
+
+    test("a text that rests is no whole answer: it is given up by name, with its part", async () => {
+      const { run, clock } = bare([(t) => t.plan(), (t) => t.write("Hel")]);
+      const events = await run();
+      const error = { code: "upstream_timeout", message: expect.stringMatching(/5 min.*part that arrived was kept/) };
+      expect(events.at(-1)).toMatchObject({ type: "failed", error });
+      expect(replay(events).text).toBe("Hel");
+      expect(clock.monotonic()).toBeGreaterThan(5 * 60_000);
+    });
+
+    test("a text that goes on after more than a minute is whole", async () => {
+      const rest = Array.from({ length: 1_000 }, () => () => {});
+      const { run, clock } = bare([
+        (t) => t.plan(),
+        (t) => t.write("Hel"),
+        ...rest,
+        (t) => t.write("lo"),
+        (t) => t.finish(),
+      ]);
+      expect((await run()).at(-1)).toEqual(finished);
+      expect(clock.monotonic()).toBeGreaterThan(60_000);
+    });
   });
 
   test("an answer that the restart cut in half fails soon, by name", async () => {

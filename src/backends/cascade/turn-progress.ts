@@ -1,4 +1,4 @@
-import { type ErrorRecord, MillraceError, unusableAnswer } from "../../base/errors.ts";
+import { type ErrorRecord, MillraceError, stoppedInIde, unusableAnswer } from "../../base/errors.ts";
 import type { FinishReason, TurnEventBody } from "../../log/event.ts";
 import { CascadeRunStatus, ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { AnswerSoFar } from "../answer-diff.ts";
@@ -36,9 +36,10 @@ const lostIdleMs = 10_000;
 const lostIdleReports = 4;
 /** The same after a restart of the server. */
 const restartedIdleMs = 1_000;
-/** Where the server does not tell its status: a checkpoint that stands last this long ends the turn, and a text that is this quiet does. */
+/** Where the server does not tell its status: a checkpoint that stands last this long ends the turn. */
 export const checkpointMs = 40;
-const quietTextMs = 60_000;
+/** Where it tells neither its status nor the end of a text: a text that rests is no whole answer, and is given up after this long. */
+const restMs = 5 * 60_000;
 /** Without any sign of life for this long, the run status is asked at every poll. */
 const askAfterMs = 1_000;
 /** But no more often than this. */
@@ -95,8 +96,7 @@ export function advance(
 /** Applies the server's run status, and decides whether the turn is over. */
 export function report(progress: TurnProgress, run: RunSnapshot): TurnProgress {
   if (progress.phase !== "following") return progress;
-  const isQuiet = progress.view.phase === "unmarked" && run.atMs - (progress.changedAtMs ?? run.atMs) >= quietTextMs;
-  const idle = run.status === undefined ? looksOver(progress.view) || isQuiet : run.status === CascadeRunStatus.IDLE;
+  const idle = run.status === undefined ? looksOver(progress.view) : run.status === CascadeRunStatus.IDLE;
   if (!idle) {
     const phase = progress.view.overtaken ? "closing" : "following";
     return { ...progress, phase, run, idleReports: 0 };
@@ -117,6 +117,12 @@ export function wantsRun(progress: TurnProgress, atMs: number): boolean {
 /** Whether the turn is closing only because a checkpoint follows its answer: one more look has to show it unchanged. */
 export function isConfirming({ phase, run, view }: TurnProgress): boolean {
   return phase === "closing" && run !== undefined && run.status === undefined && endsByCheckpoint(view);
+}
+
+/** How long the turn may show no sign of life. */
+export function patienceMs({ run, view }: TurnProgress, silenceMs: number): number {
+  const isUntold = view.phase === "unmarked" && run !== undefined && run.status === undefined;
+  return isUntold ? Math.min(restMs, silenceMs) : silenceMs;
 }
 
 /** Whether the turn ended only because a checkpoint followed its answer. On some builds text follows that by half a second. */
@@ -191,7 +197,7 @@ function endOf(view: TurnView, run: RunSnapshot | undefined, errorOf: ErrorOf): 
   if (view.error?.details !== undefined) return { type: "failed", error: errorOf(view.error.details).toRecord() };
   if (view.error !== undefined) return failed("The IDE reported an error for this turn without a reason.");
   const { raw, ending } = endingOf(run);
-  if (view.phase === "cancelled" || ending === "cancelled") return failed(stoppedMessage);
+  if (view.phase === "cancelled" || ending === "cancelled") return failed(stoppedMessage, stoppedHint, stopped);
   if (view.phase === "broken" || ending === "failed") return failed("The IDE's server gave up on this turn.");
   if (ending === "blocked") return failed("A Cascade hook set up in the IDE blocked this turn.", hookHint);
   if (view.phase === "open") return failed(unfinishedMessage(run));
@@ -220,6 +226,10 @@ const emptyMessage = "The IDE's server sent an answer without text.";
 const emptyHint =
   "Send the request again, or pick another model. `millrace doctor` shows whether the IDE answers at all.";
 
+/** Of an answer that the user ended in the IDE. */
+export const stoppedHint =
+  "Send the request again if you want the answer: under a new idempotency key, or in a minute.";
+export const stopped = { reason: stoppedInIde };
 const stoppedMessage = "The IDE stopped this answer: the stop button was pressed there, or the IDE is closing.";
 const cutMessage =
   "The answer is longer than the 200,000 characters that this IDE can show. The part that arrived was kept.";

@@ -4,6 +4,7 @@ import {
   lostPrompt,
   MillraceError,
   reasonOf,
+  stoppedInIde,
   unusableAnswer,
 } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
@@ -190,9 +191,9 @@ export function messageOf(error: ErrorRecord, api: Api): string {
 
 /**
  * Reasons of an `upstream_failed` that is final from its first occurrence: the model was asked twice already and gave nothing that can be
- * used, or the gateway looked for seconds for a prompt that did not arrive.
+ * used, the gateway looked for seconds for a prompt that did not arrive, or the user ended the conversation in the IDE.
  */
-const finalReasons: ReadonlySet<unknown> = new Set([unusableAnswer, lostPrompt]);
+const finalReasons: ReadonlySet<unknown> = new Set([unusableAnswer, lostPrompt, stoppedInIde]);
 
 /**
  * The status of a failure that is repeated without a prompt. The first quota refusal is 429, as the vendors send it.
@@ -366,6 +367,7 @@ const askAnew = "Send the request again when the gateway is back. If it had an i
 export function failureOf(end: Exclude<AnswerEnd, { readonly type: "finished" }>): ErrorRecord {
   if (end.type === "failed") return end.error;
   const isUpstream = end.by === "ide" || end.by === "shutdown";
-  const hint = end.by === "shutdown" ? { hint: askAnew } : {};
-  return new MillraceError(isUpstream ? "upstream_failed" : "cancelled", whyCancelled[end.by], hint).toRecord();
+  const more =
+    end.by === "shutdown" ? { hint: askAnew } : end.by === "ide" ? { details: { reason: stoppedInIde } } : {};
+  return new MillraceError(isUpstream ? "upstream_failed" : "cancelled", whyCancelled[end.by], more).toRecord();
 }
