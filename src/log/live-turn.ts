@@ -53,7 +53,6 @@ export class LiveTurn implements LogWriter {
   /** Number of the last event that was handed to the store: a reader of the store may have it before the store has answered. */
   #handedSeq: number;
   #chain: EntryChain | undefined;
-  #forgotten = false;
   #isOutline = false;
   #lost: "fenced" | "removed" | undefined;
   #failure: { readonly error: unknown } | undefined;
@@ -97,10 +96,6 @@ export class LiveTurn implements LogWriter {
     return this.#events.lastSeq;
   }
 
-  get owner(): string {
-    return this.#record.owner;
-  }
-
   get hasEnded(): boolean {
     return this.#record.ended;
   }
@@ -112,7 +107,7 @@ export class LiveTurn implements LogWriter {
 
   /** Whether the store has a part of it. */
   get isKnown(): boolean {
-    return this.#chain !== undefined && !this.#forgotten;
+    return this.#chain !== undefined;
   }
 
   /**
@@ -145,7 +140,7 @@ export class LiveTurn implements LogWriter {
 
   /** From now on only memory has it. */
   #forget(): void {
-    this.#forgotten = true;
+    this.#chain = undefined;
   }
 
   /** Whether only its outline is here, and the store has its content. */

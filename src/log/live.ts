@@ -8,7 +8,7 @@ import { type CancelledBy, type OutlinedEvent, outlineEvent, seqOf } from "./eve
 import { LiveTurn } from "./live-turn.ts";
 import { LiveTurns } from "./live-turns.ts";
 import { Medium } from "./medium.ts";
-import { isLeft, lookAgain, refuseOtherKey, untilNews } from "./redis/homes.ts";
+import { lookAgain, refuseOtherKey, untilNews } from "./redis/homes.ts";
 import {
   homeIsGone,
   homeOf,
@@ -274,8 +274,8 @@ export class Live implements LiveLog {
     return [...shown.reverse(), ...rest].sort((a, b) => b.createdAtMs - a.createdAtMs).slice(0, filter.limit);
   }
 
-  async listRunning(options: { readonly exceptOwner?: string } = {}): Promise<readonly TurnLabel[]> {
-    const stored = (await this.#health.orDegraded(() => this.#health.store.records.listRunning(options))) ?? [];
+  async listRunning(): Promise<readonly TurnLabel[]> {
+    const stored = (await this.#health.orDegraded(() => this.#health.store.records.listRunning())) ?? [];
     return stored.map((record) => this.#turns.newest(record)).filter(({ ended }) => !ended);
   }
 
@@ -386,10 +386,10 @@ export class Live implements LiveLog {
   }
 
   /** Ends a turn whose home is gone, by name and fenced by its epoch; returns whether it has. */
-  async #endIfLeft(turn: Pick<TurnLabel, "turnId" | "ended" | "owner">): Promise<boolean> {
-    const { turnId, ended, owner } = turn;
-    if (!this.capabilities.isShared || this.#turns.current(turnId) !== undefined) return false;
-    if (!(await isLeft(this.#health.store.medium.rows, { open: !ended, owner }))) return false;
+  async #endIfLeft({ turnId, ended, owner }: Pick<TurnLabel, "turnId" | "ended" | "owner">): Promise<boolean> {
+    const { shared } = this.#health.store.medium.rows;
+    if (shared === undefined || ended || this.#turns.current(turnId) !== undefined) return false;
+    if (await shared.isHomeThere(homeOf(owner))) return false;
     const claimed = await this.#claim(turnId, owner, true);
     await bestEffort(claimed?.readAll() ?? Promise.resolve()); // what cannot be read ends all the same
     await claimed?.writer.append([{ type: "failed", error: homeIsGone().toRecord() }], this.now());
@@ -399,7 +399,7 @@ export class Live implements LiveLog {
   async #untilNews(turnId: TurnId, holds: (row: Row) => boolean, signal: AbortSignal): Promise<Row> {
     const wait = (until: AbortSignal) => this.#health.store.turns.until(turnId, holds, until);
     if (!this.capabilities.isShared) return wait(signal);
-    return untilNews(wait, () => this.getLabel(turnId), this.#clock, signal);
+    return untilNews(wait, () => this.getLabel(turnId), signal);
   }
 
   async #hearCancel(live: LiveTurn, signal: AbortSignal): Promise<void> {

@@ -163,6 +163,16 @@ export async function untilRow(
   }
 }
 
+/**
+ * The form of rows, heads and entries that this build writes, in `meta`; without one a row has the form 1. A change that other builds would
+ * misread raises it. Source: test/faults/earlier-homes.test.ts, which reads what earlier builds wrote.
+ */
+export const rowForm = 1;
+
+export function formOf({ meta }: Pick<Row, "meta">): number {
+  return Number(meta["form"] ?? 1);
+}
+
 /** What a medium wrote as JSON. Damage that it does not see leaves `otherwise`, which the row's proof does not fit. */
 export function parsedOr<T>(text: unknown, otherwise: T): T {
   try {
@@ -195,6 +205,17 @@ export function damagedLog(cause?: unknown): MillraceError {
     hint: "Send the request again under a new idempotency key.",
     cause,
   });
+}
+
+/** The error for a row of another form. It is left as it is, and never prompted again under its key. */
+export function otherForm(): MillraceError {
+  return new MillraceError(
+    "expired",
+    "Another version of Millrace stored this answer, and this version cannot read it.",
+    {
+      hint: "Start that version again, or send the request under a new idempotency key. Nothing was changed.",
+    },
+  );
 }
 
 export function pastTheEnd(): MillraceError {

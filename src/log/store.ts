@@ -249,8 +249,8 @@ export interface LogStore {
 
   // Housekeeping: the home, turns that its earlier gateways left running, and expired turns.
 
-  /** Running turns, newest first, also those that a client sealed, without those of `exceptOwner`: for a process that may have to run them. */
-  listRunning(options?: { readonly exceptOwner?: string }): Promise<readonly TurnLabel[]>;
+  /** Running turns, newest first, also those that a client sealed: for a process that may have to run them. */
+  listRunning(): Promise<readonly TurnLabel[]>;
   /** When the oldest running turn was created, epoch ms; Infinity if none runs. Decodes no turn. */
   oldestRunningMs(): Promise<number>;
   /** Whether an earlier gateway of this owner's home had it: that one has ended, since a home has one gateway. */

@@ -3,12 +3,22 @@ import { ownTurn } from "../base/node/unhurried.ts";
 import type { Secret } from "../base/secret.ts";
 import { type CancelledBy, eventIdOf, type TurnEvent } from "./event.ts";
 import type { Medium } from "./medium.ts";
-import { damagedLog, homeOf, type Op, pastTheEnd, type Row, type RowChange, unknownTurn, untilRow } from "./rows.ts";
+import {
+  damagedLog,
+  homeOf,
+  type Op,
+  pastTheEnd,
+  type Row,
+  type RowChange,
+  rowForm,
+  unknownTurn,
+  untilRow,
+} from "./rows.ts";
 import type { StoredEvent } from "./sealed-append.ts";
 import { type Access, noTag, tagOf } from "./sealing/sealer.ts";
 import type { CreateOptions, NewTurn, TurnRecord } from "./store.ts";
-import { decodeTurn, encodeLabel, encodeTurn, graceOf, labelOf, metaOf, storedGrace } from "./turn-row.ts";
-import { headOf, type TurnRows } from "./turn-rows.ts";
+import { encodeLabel, encodeTurn, graceOf, labelOf, metaOf, storedGrace } from "./turn-row.ts";
+import { factsOf, headOf, type TurnRows } from "./turn-rows.ts";
 
 /** The most that a reader holds at a time, for deltas of any size: this bounds the memory of slow readers. */
 export const pageBytes = 256 * 1024;
@@ -50,7 +60,7 @@ export class TurnLog {
       owner,
       expiresAtMs: undefined,
       tags,
-      meta: { caller, key, label, attachedAtMs: createdAtMs },
+      meta: { form: rowForm, caller, key, label, attachedAtMs: createdAtMs },
     } as const;
     const row: Row = { ...unproven, proof: this.#medium.sealer.prove(unproven) };
     return {
@@ -105,7 +115,7 @@ export class TurnLog {
       // read after the claim: a later cancel request goes to the new owner
       const { meta = row.meta } = (await this.#medium.rows.get(turnId)) ?? {};
       const [entry] = last === 0 ? [] : await this.#medium.rows.entries(turnId, last - 1, { count: 1, bytes: 1 });
-      const turn = decodeTurn(box.openText("head", headOf(row)));
+      const turn = factsOf(row, box.openText("head", headOf(row)));
       const record = this.#turns.recordOf(
         { ...turn, messageCount: turn.request.messages.length },
         { ...claimed, meta },

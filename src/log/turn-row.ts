@@ -10,8 +10,8 @@ export interface TurnMeta {
   readonly caller: string;
   /** The turn's own key, wrapped. */
   readonly key: string;
-  /** What lists show of the turn, sealed with the gateway's key. */
-  readonly label: string;
+  /** What lists show of the turn, sealed with the gateway's key; not of builds before labels. */
+  readonly label?: string;
   /** The answer in short, sealed likewise, once it has ended. */
   readonly outline?: string;
   readonly attachedAtMs: number;

@@ -2,10 +2,10 @@ import type { TurnId } from "../base/ids.ts";
 import { unhurried } from "../base/node/unhurried.ts";
 import type { OutlinedEvent } from "./event.ts";
 import type { Medium } from "./medium.ts";
-import { damagedLog, expiredTurn, type Row, unknownTurn } from "./rows.ts";
+import { damagedLog, expiredTurn, formOf, otherForm, type Row, rowForm, unknownTurn } from "./rows.ts";
 import type { Access } from "./sealing/sealer.ts";
 import type { NewTurn, TurnFilter, TurnLabel, TurnLookup, TurnRecord } from "./store.ts";
-import { decodeLabel, decodeTurn, type LabelFacts, metaOf, recordOf, withoutRequest } from "./turn-row.ts";
+import { decodeLabel, decodeTurn, type LabelFacts, labelOf, metaOf, recordOf, withoutRequest } from "./turn-row.ts";
 
 /** A turn's facts, where this process has them. */
 type InMemory = (turnId: TurnId) => NewTurn | undefined;
@@ -26,7 +26,7 @@ export class TurnRows {
     const known = this.#inMemory(turnId);
     const there = await this.#medium.rows.get(turnId, known === undefined);
     const row = caller === undefined || (there && metaOf(there).caller) === caller ? there : undefined;
-    if (row === undefined || (row.kind === "turn" && !this.#medium.sealer.isProven(row) && !this.#isOurs(row))) {
+    if (row === undefined || this.#isForeign(row)) {
       this.#medium.sealer.open(undefined, { clientKey }); // takes as long as a turn of another key
       return undefined;
     }
@@ -65,26 +65,20 @@ export class TurnRows {
   /** As `LogStore.getLabel`. */
   async getLabel(turnId: TurnId): Promise<TurnLabel | undefined> {
     const row = await this.#medium.rows.get(turnId);
-    if (row === undefined || (row.kind === "turn" && !this.#medium.sealer.isProven(row) && !this.#isOurs(row)))
-      return undefined;
+    if (row === undefined || this.#isForeign(row)) return undefined;
     await this.check(row);
-    return this.#label(row);
+    return this.#labelOf(row);
   }
 
   /** As `LogStore.listRunning`. */
-  async listRunning(options: { readonly exceptOwner?: string }): Promise<readonly TurnLabel[]> {
-    const found = await this.#medium.rows.find({
-      kind: "turn",
-      ...options,
-      open: true,
-      limit: Number.MAX_SAFE_INTEGER,
-    });
+  async listRunning(): Promise<readonly TurnLabel[]> {
+    const found = await this.#medium.rows.find({ kind: "turn", open: true, limit: Number.MAX_SAFE_INTEGER });
     return this.#listed(found);
   }
 
   async oldestRunningMs(): Promise<number> {
     const found = await this.#medium.rows.find({ kind: "turn", open: true, limit: Number.MAX_SAFE_INTEGER });
-    return found.at(-1)?.createdAtMs ?? Number.POSITIVE_INFINITY;
+    return found.findLast((row) => this.#isReadable(row))?.createdAtMs ?? Number.POSITIVE_INFINITY;
   }
 
   tag(name: "caller" | "body" | "key" | "session", ...values: readonly string[]): string {
@@ -102,31 +96,49 @@ export class TurnRows {
     return row;
   }
 
-  /** Throws `expired`, and `internal` if a column was changed that decides who may read the turn. */
+  /** Throws `expired`, also for a row of another form, and `internal` if a column was changed that decides who may read the turn. */
   async check(row: Row): Promise<void> {
     if (row.kind === "tombstone") throw expiredTurn();
-    if (row.kind !== "turn") throw unknownTurn();
-    if (!this.#medium.sealer.isProven(row)) throw this.#isOurs(row) ? damagedLog() : unknownTurn();
+    if (row.kind !== "turn" || this.#isForeign(row)) throw unknownTurn();
+    if (!this.#isReadable(row)) throw formOf(row) === rowForm ? damagedLog() : otherForm();
     if (await this.#medium.hasExpired(row)) throw expiredTurn();
   }
 
-  /** False if the gateway's key is another one now. */
-  #isOurs(row: Row): boolean {
-    return (
-      this.#medium.sealer.open(row, "runner") !== undefined || this.#medium.sealer.openLabel(row, "label") !== undefined
-    );
+  /** A later form may be proven and mean something else; an earlier one that is proven is the same. */
+  #isReadable(row: Row): boolean {
+    return formOf(row) <= rowForm && this.#medium.sealer.isProven(row);
   }
 
-  /** The labels of turns that may be shown. One that was changed or damaged is left out. */
+  /** Whether the gateway's key was another one when the row was written. */
+  #isForeign(row: Row): boolean {
+    const { sealer } = this.#medium;
+    if (row.kind !== "turn" || formOf(row) > rowForm || sealer.isProven(row)) return false;
+    return sealer.open(row, "runner") === undefined && sealer.openLabel(row, "label") === undefined;
+  }
+
+  /** The labels of turns that may be shown. One of another form, changed or damaged is left out. */
   async #listed(found: readonly Row[]): Promise<readonly TurnLabel[]> {
     const nowMs = this.#medium.clock.now();
     const listed: TurnLabel[] = [];
     for await (const row of unhurried(found)) {
-      if ((row.expiresAtMs ?? Infinity) <= nowMs || !this.#medium.sealer.isProven(row)) continue;
-      const label = this.#label(row);
+      if ((row.expiresAtMs ?? Infinity) <= nowMs || !this.#isReadable(row)) continue;
+      const label = await this.#labelOf(row);
       if (label !== undefined) listed.push(label);
     }
     return listed;
+  }
+
+  /** Builds before labels stored none of turns that no client sealed: there the request says it. */
+  async #labelOf(row: Row): Promise<TurnLabel | undefined> {
+    if (!isUnlabelled(row)) return this.#label(row);
+    const box = this.#medium.sealer.open(row, {});
+    const { head } = (await this.#medium.rows.get(row.id, true)) ?? {};
+    if (box === undefined || head === undefined) return undefined;
+    try {
+      return this.recordOf(labelOf(factsOf(row, box.openText("head", head)), false), row);
+    } catch {
+      return undefined; // damaged
+    }
   }
 
   /** What the row says of its turn, without the request; undefined if it was changed or damaged. */
@@ -142,7 +154,7 @@ export class TurnRows {
   shown(row: Row, access: Access, known?: NewTurn): TurnRecord | undefined {
     const box = this.#medium.sealer.open(row, access);
     if (box !== undefined) {
-      const turn = known ?? decodeTurn(box.openText("head", headOf(row)));
+      const turn = known ?? factsOf(row, box.openText("head", headOf(row)));
       return this.recordOf({ ...turn, messageCount: turn.request.messages.length }, row);
     }
     const label = access === "runner" || access.clientKey !== undefined ? undefined : this.#label(row);
@@ -154,6 +166,17 @@ export class TurnRows {
     const outline = text === undefined ? undefined : (JSON.parse(text) as readonly OutlinedEvent[]); // written by sealedAppend
     return recordOf(facts, row, outline, this.#medium.clock.now(), this.#medium.retention);
   }
+}
+
+/** Whether a build before labels wrote the row of a turn that no client sealed. */
+function isUnlabelled(row: Row): boolean {
+  return metaOf(row).label === undefined && row.meta["form"] === undefined;
+}
+
+/** A turn's facts. Builds before labels made the digest of a body in another way, so it says nothing here. */
+export function factsOf(row: Row, text: string): NewTurn {
+  const turn = decodeTurn(text);
+  return isUnlabelled(row) ? { ...turn, fingerprint: "" } : turn;
 }
 
 export function headOf({ head }: Row): Uint8Array {

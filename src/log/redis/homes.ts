@@ -1,36 +1,24 @@
-import { notNeeded, within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
-import { homeOf, type Row, type Rows } from "../rows.ts";
+import type { Rows } from "../rows.ts";
 
 /** How often a reader looks whether the home of its turn lives, and how soon a watch that failed is begun again; ms. */
 const lookEveryMs = 20_000;
 const againMs = 5_000;
 
-/** Whether the turn of this row is open and nobody will go on with it: its home is gone. */
-export async function isLeft({ shared }: Rows, { open, owner }: Pick<Row, "open" | "owner">): Promise<boolean> {
-  return open && shared !== undefined && !(await shared.isHomeThere(homeOf(owner)));
-}
-
 /** Waits for news of a turn that another home runs, and looks now and then whether that home lives: `look` ends the turn if it does not. */
 export async function untilNews<T>(
   wait: (signal: AbortSignal) => Promise<T>,
   look: () => Promise<unknown>,
-  clock: Clock,
   signal: AbortSignal,
 ): Promise<T> {
   for (;;) {
     await look();
-    const looked = new AbortController();
+    const soon = AbortSignal.timeout(lookEveryMs);
     try {
-      const found = await within(
-        wait(AbortSignal.any([signal, looked.signal])).then((news) => ({ news })),
-        lookEveryMs,
-        clock,
-      );
-      if (found !== undefined) return found.news;
-    } finally {
-      looked.abort(notNeeded);
+      return await wait(AbortSignal.any([signal, soon]));
+    } catch (error) {
+      if (!soon.aborted || signal.aborted) throw error;
     }
   }
 }

@@ -56,7 +56,7 @@ export interface SqliteFileOptions {
   readonly openTimeoutMs?: number;
   /** The file's largest size, in pages of 4 KiB; unset: as large as the disk. */
   readonly maxPages?: number;
-  /** Called when a damaged file, or one of a development build, was renamed: `copy` is where it is now. A new log begins. */
+  /** Called when a damaged file was renamed: `copy` is where it is now. A new log begins. */
   readonly onSetAside?: (copy: string) => void;
 }
 
@@ -64,7 +64,7 @@ export interface SqliteFileOptions {
  * Opens a file for rows, or creates it (0600, its folder 0700). SQLite checks every page (`quick_check`). A file that it cannot read is
  * renamed and never deleted.
  *
- * @throws MillraceError `degraded` when the file cannot be used, or was made by a newer Millrace or by another program.
+ * @throws MillraceError `degraded` when the file cannot be used, or was made by another version of Millrace or by another program.
  */
 export function openFile(sqlite: typeof Sqlite, { path, onSetAside, ...options }: SqliteFileOptions): DatabaseSync {
   if (path === ":memory:") {
@@ -157,10 +157,9 @@ export function checkPages(database: DatabaseSync): void {
 }
 
 /**
- * The version of the tables; 0 if the file is empty, or only the usage history has been in it. Changes nothing. Throws SQLite's error of a
- * damaged file for a log of a development build.
+ * The version of the tables; 0 if the file is empty, or only the usage history has been in it. Changes nothing.
  *
- * @throws MillraceError `degraded` if another program or a newer Millrace made the file.
+ * @throws MillraceError `degraded` if another program or another version of Millrace made the file.
  */
 export function versionOf(database: DatabaseSync): number {
   // In this order: the usage history, which stands in the same file, marks it when it makes the first table.
@@ -176,10 +175,9 @@ export function versionOf(database: DatabaseSync): number {
       hint: "Set MILLRACE_HOME to a folder of Millrace's own. Nothing was changed.",
     });
   }
-  if (version > 0 && tables.has("turns")) throw damage(); // a log of a development build
-  if (version > schemaVersion) {
-    throw new MillraceError("degraded", "The log was written by a newer version of Millrace.", {
-      hint: "Update Millrace, or set MILLRACE_HOME to another folder. Nothing was changed.",
+  if (version > schemaVersion || (version > 0 && tables.has("turns"))) {
+    throw new MillraceError("degraded", "The log was written by another version of Millrace.", {
+      hint: "Start that version, or move the file `turns.db` away: a new log begins then. Nothing was changed.",
     });
   }
   if (version === schemaVersion && !tables.has("logs")) throw damage();

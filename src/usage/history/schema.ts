@@ -4,12 +4,22 @@ import { applicationId } from "../../log/sqlite/open-file.ts";
 
 /**
  * The usage tables. They are in the event log's file under names of their own and with a version of their own, so that log and
- * history change apart. The version stays 1 until one was released.
+ * history change apart. The version only grows.
  *
  * `usage_rollup` holds sums for each quarter of an hour (`quarterMs`) and each value of a dimension: for 200,000
  * turns only some thousand rows are read. `''` means "unknown".
  */
-const version = 1;
+const version = 8;
+
+/** Earlier versions that are moved on, and what those lack: 6 and 7 are of November 2026, as is 1, which came after them. */
+const moved: ReadonlySet<number> = new Set([1, 6, 7]);
+const lacking = [
+  ["usage_turns", "cascade_id", "TEXT"],
+  ["usage_turns", "estimated_hundredths", "INTEGER"],
+  ["usage_rollup", "estimated_hundredths", "INTEGER NOT NULL DEFAULT 0"],
+  ["usage_rollup", "priced_turns", "INTEGER NOT NULL DEFAULT 0"],
+] as const;
+
 const tables = `
   CREATE TABLE usage_snapshots (
     ide TEXT NOT NULL, read_at_ms INTEGER NOT NULL, build TEXT NOT NULL, shape TEXT NOT NULL, plan_name TEXT,
@@ -56,11 +66,14 @@ function hasTables(db: DatabaseSync): boolean {
   return db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'usage_schema'").get() !== undefined;
 }
 
-/** Throws `degraded` for tables of another version. Only reads. */
+function versionOf(db: DatabaseSync): number {
+  return Number(db.prepare("SELECT max(version) AS version FROM usage_schema").get()?.["version"] ?? 0);
+}
+
+/** Throws `degraded` for tables of a version that cannot be moved on. Only reads. */
 export function refuseOther(db: DatabaseSync): void {
-  if (!hasTables(db)) return;
-  const found = Number(db.prepare("SELECT max(version) AS version FROM usage_schema").get()?.["version"] ?? 0);
-  if (found === version) return;
+  const found = hasTables(db) ? versionOf(db) : version;
+  if (found === version || moved.has(found)) return;
   throw new MillraceError(
     "degraded",
     `The usage history was written by another version of Millrace (its version ${found}; this one knows ${version}).`,
@@ -69,7 +82,7 @@ export function refuseOther(db: DatabaseSync): void {
 }
 
 /**
- * Makes the usage tables in a file that has none, all or nothing.
+ * Makes the usage tables in a file that has none, or moves those of an earlier version on, all or nothing.
  *
  * @throws MillraceError `degraded` when the tables have another version, or the file is another program's; nothing is changed then.
  */
@@ -83,12 +96,22 @@ export function makeTables(db: DatabaseSync): void {
         `CREATE TABLE usage_schema (version INTEGER NOT NULL); INSERT INTO usage_schema VALUES (${version}); ${tables}`,
       );
     }
+    if (versionOf(db) !== version) moveOn(db);
     db.exec(indexes);
     db.exec("COMMIT");
   } catch (error) {
     db.exec("ROLLBACK");
     throw error;
   }
+}
+
+function moveOn(db: DatabaseSync): void {
+  for (const [table, column, type] of lacking) {
+    const isThere = db.prepare("SELECT 1 FROM pragma_table_info(?) WHERE name = ?").get(table, column) !== undefined;
+    if (!isThere) db.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`);
+  }
+  db.exec("DROP TABLE IF EXISTS usage_tool_calls; DROP TABLE IF EXISTS usage_resumptions");
+  db.exec(`INSERT INTO usage_schema VALUES (${version})`);
 }
 
 /** Marks a fresh file as Millrace's, as the event log does: either of the two may create the file. (`millrace usage` may run before any gateway did.) */
