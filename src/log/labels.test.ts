@@ -63,6 +63,22 @@ test("lists, labels and the looks of a start open no request and read no log, al
   expect(read).toEqual({ heads: 0, entries: 0 });
 });
 
+test("a second look at a client's stream reads only the messages that came since", async () => {
+  const { one, two, read } = await twoLogs();
+  const name = { caller: "caller-1", name: "00000000-0000-4000-8000-000000000000", clientKey };
+  const attached = await one.attachStream(name, "create");
+  const admit = (seqno: number) => one.admit(attached, { seqno, payload: Buffer.from(`m${seqno}`) });
+  const look = async () => (await two.attachStream(name, "observe")).accepted.map(({ payload }) => String(payload));
+  await admit(0);
+  await admit(1);
+  expect(await look()).toEqual(["m0", "m1"]);
+  const before = read.entries;
+  expect(await look()).toEqual(["m0", "m1"]);
+  expect(read.entries).toBe(before);
+  await admit(2);
+  expect(await look()).toEqual(["m0", "m1", "m2"]);
+});
+
 test("an answer that another process goes on with is whole in its outline", async () => {
   const { clock, one, two } = await twoLogs();
   const { record, writer } = await one.create(newTurn(), "gone");

@@ -3,7 +3,7 @@ import { MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
 import type { Medium } from "./medium.ts";
-import { damagedLog, type Op, type Row, untilRow } from "./rows.ts";
+import { damagedLog, formOf, type Op, otherForm, type Row, rowForm, untilRow } from "./rows.ts";
 import { noTag, type RowBox } from "./sealing/sealer.ts";
 import type {
   AcceptedMessage,
@@ -46,6 +46,8 @@ export class Streams {
   readonly #medium: Medium;
   /** What seals clients' messages on attached streams; dropped with the last reference to the stream's name. */
   readonly #boxes = new WeakMap<StreamName, RowBox>();
+  /** What was read of attached streams: their messages never change, so a later look reads only those that came since. */
+  readonly #read = new WeakMap<StreamName, readonly AcceptedMessage[]>();
   /** Ids of streams that were seen here, for when the medium cannot be read; the oldest are forgotten first. */
   readonly #seen = new Set<string>();
 
@@ -71,7 +73,7 @@ export class Streams {
       return {
         name,
         epoch: attached.epoch,
-        accepted: await this.#messages(attached, box),
+        accepted: await this.#messages(name, attached, box),
         expiresAtMs: attached.expiresAtMs ?? 0,
         nextTicket: intent === "observe" ? undefined : next,
         degraded: false,
@@ -142,7 +144,9 @@ export class Streams {
   }
 
   async #isOver(row: Row): Promise<boolean> {
-    if (row.kind === "stream" && !this.#medium.sealer.isProven(row)) throw damagedLog();
+    if (row.kind === "stream" && formOf(row) > rowForm) throw otherForm();
+    if (row.kind === "stream" && !this.#medium.sealer.isProven(row))
+      throw formOf(row) === rowForm ? damagedLog() : otherForm();
     return this.#medium.hasExpired(row);
   }
 
@@ -167,7 +171,7 @@ export class Streams {
       owner: "",
       expiresAtMs,
       tags: [],
-      meta: { ...meta },
+      meta: { form: rowForm, ...meta },
     } as const;
     const row: Row = { ...unproven, proof: this.#medium.sealer.prove(unproven) };
     const outcome = await this.#medium.rows.commit([{ type: "insert", row, head: noTag }], true);
@@ -201,8 +205,8 @@ export class Streams {
     return taken;
   }
 
-  async #messages(row: Row, box: RowBox): Promise<readonly AcceptedMessage[]> {
-    const accepted: AcceptedMessage[] = [];
+  async #messages(name: StreamName, row: Row, box: RowBox): Promise<readonly AcceptedMessage[]> {
+    const accepted: AcceptedMessage[] = row.last === 0 ? [] : [...(this.#read.get(name) ?? [])];
     while (accepted.length < row.last) {
       const entries = await this.#medium.rows.entries(row.id, accepted.length, {
         count: row.last - accepted.length,
@@ -211,6 +215,7 @@ export class Streams {
       if (entries.length === 0) throw damagedLog();
       for (const { seq, bytes } of entries) accepted.push(openedMessage(box, seq - 1, bytes));
     }
+    this.#read.set(name, accepted);
     return accepted;
   }
 

@@ -22,7 +22,10 @@ const { MILLRACE_RELAY_SOCKET: door = "", MILLRACE_RELAY_SECRET_FILE: secretFile
 const revisions = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /** Agents end a call without a sign of life after 30 to 60 s. */
 const progressMs = 5_000;
-const againMs = 250;
+/** How soon it looks for the next gateway: sooner at first, and no more often than this while none is there. */
+const firstMs = 250;
+const longestMs = 2_000;
+let againMs = firstMs;
 
 const waiting = new Map<
   string,
@@ -68,6 +71,7 @@ async function connect(): Promise<void> {
     secret ??= readFileSync(secretFile, "utf8"); // each gateway writes it, and takes it away when it leaves
     const socket = await dial(door);
     gateway = socket.setEncoding("utf8");
+    againMs = firstMs;
     toGateway({ type: "hello", secret, listed, calls: [...waiting.values()].map(({ call }) => call) });
     socket.on(
       "data",
@@ -79,6 +83,7 @@ async function connect(): Promise<void> {
   }
   gateway = undefined;
   setTimeout(() => void connect(), againMs);
+  againMs = Math.min(againMs * 2, longestMs);
 }
 
 function fromGateway(message: ToRelay): void {
