@@ -7,6 +7,7 @@ import type { ModelUid } from "../base/ids.ts";
 import { layoutPrompt } from "../turns/prompt/layout.ts";
 import { anthropicMessages } from "./dialects/anthropic-messages/encode.ts";
 import type { Dialect } from "./dialects/dialect.ts";
+import { gemini } from "./dialects/gemini/encode.ts";
 import { ollama } from "./dialects/ollama/encode.ts";
 import { openAiChat } from "./dialects/openai-chat/encode.ts";
 import { openAiResponses } from "./dialects/openai-responses/encode.ts";
@@ -18,6 +19,7 @@ const dialects: readonly (readonly [RegExp, Dialect])[] = [
   [/^\/v1\/responses/, openAiResponses],
   [/^\/v1\/messages(?:\?|$)/, anthropicMessages],
   [/^\/api\/chat/, ollama],
+  [/^\/v1beta\/models\/[^/]+:\w*[gG]enerateContent/, gemini],
 ];
 
 interface Shape {
@@ -32,9 +34,14 @@ const recorded = readdirSync(corpus).flatMap((file) => {
     const dialect = dialects.find(([path]) => path.test(shape.path))?.[1];
     return dialect === undefined || shape.method !== "POST"
       ? []
-      : [{ name: `${file} ${at + 1}`, dialect, body: withItsCalls(shape.body) }];
+      : [{ name: `${file} ${at + 1}`, dialect, body: withItsModel(shape, dialect) }];
   });
 });
+
+/** A body as its route reads it: Gemini's has its model in the path. */
+function withItsModel({ body }: Shape, dialect: Dialect): unknown {
+  return dialect === gemini && typeof body === "object" ? { model: "m", ...body } : withItsCalls(body);
+}
 
 const model = { uid: "m" as ModelUid, number: undefined, contextTokens: undefined };
 

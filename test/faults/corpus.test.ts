@@ -76,7 +76,7 @@ describe("what real clients sent, recorded", () => {
       for (const [at, { path, body }] of shapes.entries()) {
         const mark = { user: `${file} ${at}` }; // two clients may have sent the same words
         const previous = (body["previous_response_id"] ?? null) === null ? {} : { previous_response_id: before };
-        const answer = await post(served, path, {
+        const answer = await post(served, path.replace(/(\/models\/)[^/:]+/, `$1${model}`), {
           ...withItsCalls(withoutReferences(body)),
           ...mark,
           ...previous,

@@ -76,6 +76,7 @@ const bodies = {
   "/v1/responses": (input: string) => ({ input }),
   "/v1/messages": (content: string) => ({ max_tokens: 900, messages: [{ role: "user", content }] }),
   "/api/chat": (content: string) => ({ stream: false, messages: [{ role: "user", content }] }),
+  "/v1beta/models/{model}:generateContent": (text: string) => ({ contents: [{ role: "user", parts: [{ text }] }] }),
 };
 
 test.each([
@@ -93,7 +94,7 @@ test.each([
     const told = await Promise.all(
       Object.entries(bodies).map(([path, bodyOf], at) => {
         const body = JSON.stringify({ model: models[at], ...bodyOf(`[[sim: size=80 ${fault}]] ${path}`) });
-        return askByItsOwnRule(url + path, { method: "POST", headers, body });
+        return askByItsOwnRule(url + path.replace("{model}", models[at] ?? ""), { method: "POST", headers, body });
       }),
     );
     for (const { statuses, waitMs } of told) {

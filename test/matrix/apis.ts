@@ -32,7 +32,7 @@ export interface Question {
 /** One way to ask. */
 export interface Cell {
   readonly how: string;
-  readonly api: "Chat Completions" | "Responses" | "Messages" | "the stream protocol";
+  readonly api: "Chat Completions" | "Responses" | "Messages" | "Gemini" | "the stream protocol";
   readonly keyed: boolean;
   /** Fails if the client has no message within 10 s, and the time for which an IDE that is gone is waited for. */
   ask(gateway: GatewayProcess, question: Question): Promise<AskReport>;
@@ -44,6 +44,10 @@ const apis: Readonly<Record<Cell["api"], Cell["ask"]>> = {
   "Chat Completions": overHttp("/v1/chat/completions", messages),
   Responses: overHttp("/v1/responses", (input) => ({ input })),
   Messages: overHttp("/v1/messages", (content) => ({ max_tokens: 1000, ...messages(content) })),
+  Gemini: overHttp(
+    ({ model }) => `/v1beta/models/${model}:streamGenerateContent?alt=sse`,
+    (text) => ({ contents: [{ role: "user", parts: [{ text }] }] }),
+  ),
   "the stream protocol": (gateway, question) =>
     question.key === undefined ? overNewStream(gateway, question) : overNamedStream(gateway, question, question.key),
 };
@@ -62,9 +66,10 @@ export const cells: readonly Cell[] = Object.entries(apis).flatMap(([api, ask]) 
   }),
 );
 
-function overHttp(path: string, body: (question: string) => object): Cell["ask"] {
-  return async ({ url, key: apiKey }, { model, text: question, key, userAgent, onText = () => {} }) => {
-    const response = await fetch(`${url}${path}`, {
+function overHttp(path: string | ((question: Question) => string), body: (question: string) => object): Cell["ask"] {
+  return async ({ url, key: apiKey }, asked) => {
+    const { model, text: question, key, userAgent, onText = () => {} } = asked;
+    const response = await fetch(url + (typeof path === "string" ? path : path(asked)), {
       method: "POST",
       headers: {
         authorization: `Bearer ${apiKey}`,
@@ -76,11 +81,17 @@ function overHttp(path: string, body: (question: string) => object): Cell["ask"]
       signal: patience(),
     });
     let text = "";
-    for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-      text += piece;
-      if (/"(?:content|delta|text)":"[^"]/.test(text)) onText();
+    let isCut = false;
+    try {
+      for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        text += piece;
+        if (/"(?:content|delta|text)":"[^"]/.test(text)) onText();
+      }
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      isCut = true; // a broken stream ends so
     }
-    const failed = response.status >= 400 || /"error":\{|"type":"(?:error|response\.failed)"/.test(text);
+    const failed = isCut || response.status >= 400 || /"error":\{|"type":"(?:error|response\.failed)"/.test(text);
     return { failed, text, status: response.status };
   };
 }

@@ -145,6 +145,29 @@ const messagesBody: Body = ({ model, said, tool, hosted }) => ({
   ),
 });
 
+const geminiBody: Body = ({ said, tool, hosted }) => ({
+  contents: said.flatMap<object>((each) => {
+    const user = (...parts: object[]) => ({ role: "user", parts });
+    if ("user" in each) return [user({ text: each.user })];
+    if ("assistant" in each) return [{ role: "model", parts: [{ text: each.assistant }] }];
+    if ("result" in each)
+      return [user({ functionResponse: { id: callId, name: "t", response: { result: each.result } } })];
+    if ("call" in each)
+      return [
+        { role: "model", parts: [{ functionCall: { id: callId, name: each.call, args: parseJson(each.args) } }] },
+      ];
+    if ("reference" in each) throw new Error("this API has no references");
+    const [, data] = pdf.split(",");
+    const file = { inlineData: { mimeType: "application/pdf", data } };
+    const before = "odd" in each ? [{ role: "critic", parts: [{ text: "x" }] }] : [];
+    return [...before, "odd" in each ? user({ text: each.odd }, { hologram: {} }) : user({ text: each.pdf }, file)];
+  }),
+  ...offered(
+    tool && { functionDeclarations: [{ name: tool.name, parametersJsonSchema: tool.parameters }] },
+    hosted && { type: "web_search" }, // as programs of other APIs write it
+  ),
+});
+
 /** Every value with this name, at any depth, in order. */
 function named(value: unknown, name: string): readonly unknown[] {
   if (Array.isArray(value)) return value.flatMap((each) => named(each, name));
@@ -218,16 +241,28 @@ const readOllama: Read = (raw) => {
   return { text: joined(named(lines, "content")), calls, isWhole };
 };
 
-function overHttp(name: string, path: string, stream: boolean, bodyOf: Body, read: Read): Carrier {
+const readGemini = (chunks: readonly unknown[]): Omit<CarriedAnswer, "raw"> => ({
+  text: joined(named(named(chunks, "parts"), "text")),
+  calls: named(named(chunks, "functionCall"), "args").map((args) => writeJson(args)),
+  isWhole: joined(named(chunks, "finishReason")) !== "" && named(chunks, "error").length === 0,
+});
+
+type PathOf = (question: CarriedQuestion) => string;
+const geminiPath =
+  (method: string): PathOf =>
+  ({ model }) =>
+    `/v1beta/models/${model}:${method}`;
+
+function overHttp(name: string, path: string | PathOf, stream: boolean, bodyOf: Body, read: Read): Carrier {
   return {
     name,
     takesHistory: true,
     ...(bodyOf === responsesBody ? { refers: true } : {}),
     async ask({ url, key }, question) {
-      const response = await fetch(url + path, {
+      const response = await fetch(url + (typeof path === "string" ? path : path(question)), {
         method: "POST",
         headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-        body: writeJson({ ...bodyOf(question), stream }),
+        body: writeJson({ ...bodyOf(question), ...(typeof path === "string" ? { stream } : {}) }),
         signal: patience(),
       });
       const { raw, isCut } = await readAll(response);
@@ -304,5 +339,9 @@ export const carriers: readonly Carrier[] = [
   overHttp("Messages, streamed", "/v1/messages", true, messagesBody, readMessagesStream),
   overHttp("Ollama's chat", "/api/chat", false, ollamaBody, readOllama),
   overHttp("Ollama's chat, streamed", "/api/chat", true, ollamaBody, readOllama),
+  overHttp("Gemini", geminiPath("generateContent"), false, geminiBody, (raw) => readGemini([parseJson(raw)])),
+  overHttp("Gemini, streamed", geminiPath("streamGenerateContent?alt=sse"), true, geminiBody, (raw) =>
+    readGemini(payloads(raw)),
+  ),
   ...tierNames.map(overStream),
 ];
