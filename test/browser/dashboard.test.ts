@@ -180,14 +180,14 @@ describeDashboard("the dashboard", (open) => {
     for (const at of ["#/?by=project", "#/models", "#/keys", "#/settings"]) {
       await page.goto(`${world.url}/${at}`);
       await page.locator("main .card, main .heading").first().waitFor();
-      if (at.includes("by=")) await page.getByText("Show all 40").waitFor();
+      if (at.includes("by=")) await page.locator("section[aria-labelledby=spend]").getByText("Show all 40").waitFor();
       expect({ at, fits: await hasNoSideScroll(page) }).toEqual({ at, fits: true });
     }
     await page.goto(world.url);
     const error = new MillraceError("upstream_failed", long, { hint: long }).toRecord();
     world.turns.backend.last.emit({ type: "failed", error });
     world.turns.backend.last.end();
-    await page.locator("table.turns tr.failed a").first().click();
+    await page.locator("table.turns tr.failed", { hasText: "upstream failed" }).getByRole("link").click();
     await page.locator(".failure.why").waitFor();
     expect(await hasNoSideScroll(page)).toBe(true);
   });

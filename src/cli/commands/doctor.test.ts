@@ -90,7 +90,9 @@ describe.runIf(process.platform === "linux")("millrace doctor", () => {
     Object.assign(io.stdout, { isTTY: true, columns: 40 });
     expect(await main(["doctor"], io, [doctorCommand])).toBe(77);
     const lines = stripVTControlCharacters(io.written.stdout()).split("\n");
-    expect(lines.join(" ")).toContain("✗ Devin Desktop 2.2 (formerly Windsurf) runs, but no account");
+    expect(lines.map((line) => line.trim()).join(" ")).toContain(
+      "✗ Devin Desktop 2.2 (formerly Windsurf) runs, but no account",
+    );
     for (const line of lines.filter((each) => each.length > 40)) expect(line.trim()).not.toContain(" ");
   });
 
