@@ -4,6 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Models } from "../../models/model.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
+import type { PdfReader } from "../pdf/pdf-reader.ts";
 import type { Bodies } from "./body.ts";
 import { authenticate, type Caller, corsHeaders, type GuardPolicy, refuseForeign } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
@@ -40,6 +41,7 @@ export interface RpcParts {
   readonly limits: { readonly maxBodyBytes: number };
   /** The memory that messages share with the bodies of HTTP. */
   readonly bodies: Pick<Bodies, "memory">;
+  readonly readPdf: PdfReader;
 }
 
 /** Opens another protocol over a gateway's parts. */

@@ -11,6 +11,7 @@ import { fakeTurns } from "../../turns/turns.fake.ts";
 import { Bodies } from "../http/body.ts";
 import { defaultTiming } from "../http/timing.ts";
 import { GatewayMetrics } from "../metrics/metrics.ts";
+import { openPdfReader } from "../pdf/pdf-reader.ts";
 import { parseAttach } from "./attach-headers.ts";
 import { brokenPromises, type Heard } from "./broken-promises.fake.ts";
 import { detailsOf, type MessageInit, RawAttach } from "./raw-client.fake.ts";
@@ -177,6 +178,7 @@ export function gatewayOver(store: LogStore, backend: FakeBackend, owner: string
     waits: defaultTiming,
     limits: { maxBodyBytes: 1_000_000 },
     bodies: new Bodies(1_000_000),
+    readPdf: openPdfReader(),
     places: new StreamPlaces(256),
   };
   return { parts, turns, clock };

@@ -44,7 +44,7 @@ export class Inbox {
 
   constructor(
     stream: OpenStream,
-    ports: Pick<RpcParts, "models" | "metrics" | "limits"> & {
+    ports: Pick<RpcParts, "models" | "metrics" | "limits" | "readPdf"> & {
       /** Called with the number of each message that is durable. */
       readonly acknowledge: (seqno: number) => void;
       /** Called once with the reason why the attach must end: a message was wrong, or could not be stored. */
@@ -163,7 +163,7 @@ export class Inbox {
     const { state, ask } = this.#stream;
     const over = this.#aborting || state.hasEnd();
     if (input.type === "request") {
-      if (seqno === 0) return firstTurn(this.#ports.models, ask, input, signal);
+      if (seqno === 0) return firstTurn(this.#ports, ask, input, signal);
       if (over) return undefined;
       throw misplaced("A stream has one request, which is its message 0.", "Start a new stream.");
     }

@@ -3,22 +3,24 @@ import { MillraceError } from "../../base/errors.ts";
 import { writeJson } from "../../base/json.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { TurnRecord } from "../../log/store.ts";
-import type { Models } from "../../models/model.ts";
 import type { AskedTurn } from "../../turns/turns.ts";
 import { projectFromMessages } from "../../usage/history/project-of.ts";
 import type { Block } from "../dialects/answer.ts";
 import type { ClientInput, ToolResult } from "../dialects/idempotent/client-message.ts";
-import { continueRequest, parseChat } from "../dialects/idempotent/request.ts";
+import { contentsOf, continueRequest, parseChat } from "../dialects/idempotent/request.ts";
+import type { RpcParts } from "../http/rpc-handler.ts";
+import { withPdfTexts } from "../pdf/pdf-parts.ts";
 import type { AttachRequest } from "./attach-headers.ts";
 
 /** The turn of a stream's request. @throws MillraceError for a request or a model that cannot be. */
 export async function firstTurn(
-  models: Pick<Models, "resolve">,
+  { models, readPdf }: Pick<RpcParts, "models" | "readPdf">,
   ask: AttachRequest,
   { chat }: Extract<ClientInput, { type: "request" }>,
   signal: AbortSignal,
 ): Promise<AskedTurn> {
-  const request = parseChat(chat);
+  const { body } = await withPdfTexts({ messages: contentsOf(chat) }, readPdf);
+  const request = parseChat(chat, (body as { readonly messages: ReturnType<typeof contentsOf> }).messages); // the same, with other parts
   const { model, rule } = await models.resolve(request.model, request.reasoningEffort, signal);
   return {
     dialect: "idempotent",

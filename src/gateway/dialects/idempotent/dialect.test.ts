@@ -86,8 +86,7 @@ describe("a client's message", () => {
 });
 
 describe("a chat request", () => {
-  const parse = (chat: object) =>
-    parseChat({ conversation: [], mcpTools: [], ...chat } as unknown as Parameters<typeof parseChat>[0]);
+  const parse = (chat: object) => parseChat(create(ChatSchema, chat as MessageInitShape<typeof ChatSchema>));
   const conversation = [{ type: 1, text: "Hello" }];
   const modelDetails = { modelName: "m" };
 
@@ -108,7 +107,44 @@ describe("a chat request", () => {
     });
   });
 
+  test("brings files, the form of the answer, stop sequences, the effort by its name and a limit", () => {
+    const png = Uint8Array.of(1, 2, 3);
+    const files = [
+      { mimeType: "image/png", data: png },
+      { mimeType: "text/plain", name: "a.txt", data: new TextEncoder().encode("in a file") },
+      { mimeType: "application/pdf", name: "b.pdf", data: new TextEncoder().encode("%PDF-1.4") },
+    ];
+    const schema = { type: "object", properties: { city: { type: "string" } } };
+    const responseFormat = JSON.stringify({ type: "json_schema", json_schema: { name: "place", schema } });
+    const more = {
+      responseFormat,
+      stop: ["5", "5", ""],
+      reasoningEffort: "xhigh",
+      thinkingLevel: 1,
+      maxOutputTokens: 7,
+    };
+    const asked = parse({ conversation: [{ type: 1, text: "Look", files }], modelDetails, ...more });
+    expect(asked).toMatchObject({
+      responseFormat: { type: "json_schema", name: "place", schema, strict: true },
+      stop: ["5"],
+      reasoningEffort: "xhigh",
+      maxOutputTokens: 7,
+    });
+    expect(asked.messages[0]?.parts).toMatchObject([
+      { type: "text", text: "Look" },
+      { type: "image", mimeType: "image/png", base64: "AQID" },
+      { type: "text", text: "a.txt\n" },
+      { type: "text", text: "in a file" },
+      { type: "text", text: expect.stringContaining("b.pdf: a PDF") },
+    ]);
+    expect(parse({ conversation, modelDetails, responseFormat: '{"type":"json_object"}' })).toMatchObject({
+      responseFormat: { type: "json_object" },
+    });
+  });
+
   test.each([
+    ["response_format", { conversation, modelDetails, responseFormat: "{" }],
+    ["stop", { conversation, modelDetails, stop: ["x".repeat(100_000)] }],
     ["model_details.model_name", { conversation }],
     ["conversation", { modelDetails }],
     ["mcp_tools[0].name", { conversation, modelDetails, mcpTools: [{ name: "", parameters: "" }] }],

@@ -72,8 +72,8 @@ export function refuseImages({ conversation }: Pick<StreamUnifiedChatRequest, "c
   if (at < 0) return;
   throw refuse(
     `conversation[${at}].images`,
-    "Images cannot be read over this protocol.",
-    "Leave them out, or send them through /v1/chat/completions, /v1/responses or /v1/messages.",
+    "The layout of `images` is not public.",
+    "Send them as `files` of the message.",
   );
 }
 
