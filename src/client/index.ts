@@ -1,5 +1,6 @@
 /** The reliable client: `millrace/client`. Runs in browsers, Bun and Node; `millrace/client/node` adds files and HTTP/2. */
 export type { Clock } from "../base/clock.ts";
+export type { Effort } from "../base/effort.ts";
 export {
   type ErrorCode,
   type ErrorRecord,
@@ -15,7 +16,7 @@ export { type IndexedDbStoreOptions, openIndexedDbRecordStore } from "./records/
 export { openMemoryRecordStore } from "./records/memory-record-store.ts";
 export type { KnownCall, Mark, OutgoingKind, OutgoingMessage, StreamRecord } from "./records/record.ts";
 export type { OwnedRecord, RecordStore } from "./records/record-store.ts";
-export type { StreamRequest, ToolResult } from "./stream/messages.ts";
+export type { StreamFile, StreamRequest, ToolResult } from "./stream/messages.ts";
 export { type ObservedCall, type ObservedEvent, type ObserveOptions, observe } from "./stream/observe.ts";
 export { autoResume, type Leftover, type ResumeOptions, resume, startReliableStream } from "./stream/open-stream.ts";
 export type { ReliableStream, StreamInput, StreamPass } from "./stream/stream.ts";

@@ -2,7 +2,7 @@ import { MillraceError } from "../../base/errors.ts";
 import type { StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage } from "../../proto/aiserver/v1/chat_pb.ts";
 import { deepestReason, failureOf, isUnreachable, type LossReport } from "../stream/stream-error.ts";
 import type { StreamEvent } from "../stream/stream-event.ts";
-import type { ConnectionChange, StreamSettings } from "../stream/stream-options.ts";
+import type { StreamSettings } from "../stream/stream-options.ts";
 import type { StreamSession } from "../stream/stream-session.ts";
 import type { Attach, Tier } from "../tiers/tier.ts";
 import type { TierFinding } from "../tiers/tier-choice.ts";
@@ -132,14 +132,7 @@ export class Connections {
     const policy = gateway.hasWorked ? backoff : { ...backoff, capMs: Math.min(backoff.capMs, firstWaitMs) };
     const waitMs = waitBefore(Math.max(1, fruitless), policy, random, retryAfterMs);
     if (waitMs === undefined || waitMs >= this.#leftMs()) throw this.#givenUp();
-    const change: ConnectionChange = {
-      state: "reconnecting",
-      tier: gateway.current.name,
-      waitMs,
-      fruitless,
-      why,
-    };
-    onConnection(change);
+    onConnection({ state: "reconnecting", tier: gateway.current.name, waitMs, fruitless, why });
     await clock.sleep(waitMs, this.#signal);
   }
 

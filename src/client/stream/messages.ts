@@ -1,5 +1,6 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
+import type { Effort } from "../../base/effort.ts";
 import {
   type StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage,
   StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
@@ -13,16 +14,33 @@ export interface StreamRequest {
   readonly model: string;
   /** The system prompt. */
   readonly system?: string;
-  readonly messages: readonly { readonly role: "user" | "assistant"; readonly text: string }[];
+  readonly messages: readonly {
+    readonly role: "user" | "assistant";
+    readonly text: string;
+    /** What a user's message comes with: pictures, PDFs, texts. */
+    readonly files?: readonly StreamFile[];
+  }[];
   readonly tools?: readonly {
     readonly name: string;
     readonly description: string;
     /** A JSON Schema of the arguments. */
     readonly parameters: Readonly<Record<string, unknown>>;
   }[];
+  /** JSON as the answer, also by a JSON Schema; text otherwise. */
+  readonly format?: "json" | { readonly schema: Readonly<Record<string, unknown>>; readonly name?: string };
+  /** The answer ends before the first of these texts. */
+  readonly stop?: readonly string[];
   /** How much the model may think before it answers; as the model is set otherwise. */
-  readonly thinking?: "medium" | "high";
+  readonly effort?: Effort;
+  readonly maxOutputTokens?: number;
   readonly conversationId?: string;
+}
+
+export interface StreamFile {
+  /** `image/png`, `application/pdf`, `text/plain`. */
+  readonly mimeType: string;
+  readonly data: Uint8Array;
+  readonly name?: string;
 }
 
 /** A tool's result; `isError` means that the tool failed, and the model gets it as an error. */
@@ -33,44 +51,49 @@ export interface ToolResult {
 
 /** The number of "a tool of the client's own" in the protocol's list of tools. Source: docs/stream-protocol.md, "Events". */
 const ownTool = 19;
-const thinkingLevels = { medium: 1, high: 2 } as const;
 
 /** The first message of a stream, as `Outgoing.payload`. */
 export function encodeRequest(request: StreamRequest): string {
-  const { model, system, messages, tools = [], thinking, conversationId } = request;
+  const { model, system, messages, tools = [], format, stop = [], effort, maxOutputTokens } = request;
   return encode({
     case: "clientChunk",
     value: {
       request: {
         case: "streamUnifiedChatRequest",
         value: {
-          conversation: messages.map(({ role, text }) => ({
+          conversation: messages.map(({ role, text, files = [] }) => ({
             text,
             type: role === "user" ? MessageType.HUMAN : MessageType.AI,
+            files: files.map(({ mimeType, data, name = "" }) => ({ mimeType, data: Uint8Array.from(data), name })),
           })),
           modelDetails: { modelName: model },
           isChat: true,
           isAgentic: tools.length > 0,
-          conversationId: conversationId ?? "",
+          conversationId: request.conversationId ?? "",
           supportedTools: tools.length > 0 ? [ownTool] : [],
           mcpTools: tools.map((tool) => ({ ...tool, parameters: JSON.stringify(tool.parameters) })),
           ...(system === undefined ? {} : { systemPrompt: system }),
-          ...(thinking === undefined ? {} : { thinkingLevel: thinkingLevels[thinking] }),
+          stop: [...stop],
+          ...(format === undefined ? {} : { responseFormat: JSON.stringify(wireFormat(format)) }),
+          ...(effort === undefined ? {} : { reasoningEffort: effort }),
+          ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
         },
       },
     },
   });
 }
 
+function wireFormat(format: NonNullable<StreamRequest["format"]>): unknown {
+  return format === "json"
+    ? { type: "json_object" }
+    : { type: "json_schema", json_schema: { name: "answer", ...format } };
+}
+
 /** The result of a call, as `Outgoing.payload`. */
 export function encodeToolResult(callId: string, { text, isError = false }: ToolResult): string {
   const outcome = isError ? { error: { modelVisibleErrorMessage: text } } : { mcpResult: { result: text } };
-  return encode({
-    case: "clientChunk",
-    value: {
-      request: { case: "clientSideToolV2Result", value: { tool: ownTool, toolCallId: callId, ...outcome } },
-    },
-  });
+  const value = { tool: ownTool, toolCallId: callId, ...outcome };
+  return encode({ case: "clientChunk", value: { request: { case: "clientSideToolV2Result", value } } });
 }
 
 export const encodeAbort = (): string => encode({ case: "abort", value: {} });

@@ -33,22 +33,21 @@ const ownNames: Readonly<Record<string, string>> = {
   conversation: "messages",
   mcp_tools: "tools",
   system_prompt: "system",
-  thinking_level: "thinking",
+  response_format: "format",
+  reasoning_effort: "effort",
   "x-millrace-grace": "grace",
   "x-idempotency-event-id": "after",
 };
 
 /** "conversation" is a word of its own elsewhere. */
 const wireNames =
-  /^conversation(?=[:[])|model_details\.model_name|mcp_tools|system_prompt|thinking_level|x-millrace-grace|x-idempotency-event-id/g;
+  /^conversation(?=[:[])|model_details\.model_name|mcp_tools|system_prompt|response_format|reasoning_effort|x-millrace-grace|x-idempotency-event-id/g;
 
 /** What the user of this library can do; the gateway tells it to the author of a client. */
 const hints: Readonly<Record<string, string>> = {
   superseded: "Another program or window continues this stream. Read it there, or `observe` it.",
   ticket_spent: "Another program or window continued this stream with a copy of its record. Start a new stream.",
   seqno_conflict: "This record is an older copy. Start a new stream.",
-  seqno_gap: "This record is an older copy. Start a new stream.",
-  too_many_streams: "Read the streams that are open to their end, or `leave` them. Then try again.",
 };
 
 /** A text of the gateway with this library's names in it. */
