@@ -4,7 +4,7 @@ import { type Credits, creditsInWords, creditsOf } from "../../usage/prices.ts";
 import { defaultModel, listModels } from "../clients/target.ts";
 import type { CommandContext } from "../command.ts";
 import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
-import { endedTurns, newestTurns, turnOfStream } from "./pick-turn.ts";
+import { endedTurns, turnOfStream } from "./pick-turn.ts";
 
 /** How often the usage history is asked for an answer, and the time between, in ms. */
 const [mostLooks, againMs] = [10, 100];
@@ -33,9 +33,6 @@ export async function chatModel(
   return { name: id, why };
 }
 
-/** How the gateway knows an answer that has arrived: its stream, or the key of its request. */
-export type AnswerSource = { readonly pass: StreamPass } | { readonly idempotencyKey: string };
-
 /** What an answer used. */
 export interface AnswerFacts {
   readonly model: string;
@@ -46,12 +43,12 @@ export interface AnswerFacts {
 
 /** Asks the gateway what an answer used. What it does not know yet, or any more, is undefined. */
 export async function answerFacts(
-  source: AnswerSource,
+  pass: StreamPass,
   model: ChatModel,
   gateway: GatewayClient,
   context: CommandContext,
 ): Promise<AnswerFacts> {
-  const turn = await turnOf(source, gateway, context);
+  const turn = await turnOfStream({ pass, question: "", createdAtMs: 0 }, gateway, context);
   const row = turn === undefined ? undefined : await recorded(turn, gateway, context);
   return {
     model: row?.model_name ?? model.name,
@@ -72,16 +69,6 @@ async function recorded(
     if (row !== undefined || look === mostLooks) return row;
     await io.clock.sleep(againMs, signal);
   }
-}
-
-async function turnOf(
-  source: AnswerSource,
-  gateway: GatewayClient,
-  context: CommandContext,
-): Promise<string | undefined> {
-  if ("pass" in source) return turnOfStream({ pass: source.pass, question: "", createdAtMs: 0 }, gateway, context);
-  const turns = await newestTurns(gateway, 20, context.signal);
-  return turns.find(({ idempotency_key: key }) => key === source.idempotencyKey)?.id;
 }
 
 /** `claude-opus-4.7:medium · ~1,204 in, 310 out · ~4 credits · tail 2vg9ncb2`, without what is not known. */

@@ -7,6 +7,7 @@ import { openFileRecordStore } from "../../client/node/file-record-store.ts";
 import { nodeLink } from "../../client/node/node-link.ts";
 import { openMemoryRecordStore } from "../../client/records/memory-record-store.ts";
 import type { OwnedRecord, RecordStore } from "../../client/records/record-store.ts";
+import type { StreamRequest } from "../../client/stream/messages.ts";
 import { autoResume, startReliableStream } from "../../client/stream/open-stream.ts";
 import type { ReliableStream } from "../../client/stream/stream.ts";
 import type { StreamOptions } from "../../client/stream/stream-options.ts";
@@ -55,27 +56,9 @@ export function readStreamNote(label: string): ChatNote {
   return JSON.parse(label) as ChatNote; // startChat wrote it, and records are sealed
 }
 
-/** A message of the conversation that a chat holds. */
-export interface ChatMessage {
-  readonly role: "user" | "assistant";
-  readonly text: string;
-}
-
-/** The request of a chat; the last message is the question. */
-export interface ChatQuestion {
-  readonly model: string;
-  readonly messages: readonly ChatMessage[];
-  readonly system: string | undefined;
-}
-
-/** Starts the stream of one question. It is stored before anything is sent. */
-export function startChat(
-  { model, messages, system }: ChatQuestion,
-  options: StreamOptions,
-  leave: AbortSignal,
-): Promise<ReliableStream> {
-  const note: ChatNote = { model, question: (messages.at(-1)?.text ?? "").slice(0, 200) };
-  const request = { model, messages, ...(system === undefined ? {} : { system }) };
+/** Starts the stream of one question, which is the last message. It is stored before anything is sent. */
+export function startChat(request: StreamRequest, options: StreamOptions, leave: AbortSignal): Promise<ReliableStream> {
+  const note: ChatNote = { model: request.model, question: (request.messages.at(-1)?.text ?? "").slice(0, 200) };
   return startReliableStream(request, { ...options, label: JSON.stringify(note) }, leave);
 }
 

@@ -18,7 +18,7 @@ async function typed(homeFolder: string, ...lines: readonly string[]): Promise<s
   const context: CommandContext = { io, out, settings: readSettings(io), json: false, signal: io.signal };
   const begin = {
     model: { name: "swe-2:medium", price: undefined },
-    system: undefined,
+    asks: {},
     thinking: false,
     streams: {} as StreamOptions, // nothing is asked
     listModels: async () => ["swe-2:medium", "swe-2:high", "other"],

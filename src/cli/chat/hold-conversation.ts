@@ -6,20 +6,23 @@ import { within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import { Notifier } from "../../base/notifier.ts";
+import type { StreamRequest } from "../../client/stream/messages.ts";
+import type { StreamPass } from "../../client/stream/stream.ts";
 import type { StreamOptions } from "../../client/stream/stream-options.ts";
 import type { CommandContext } from "../command.ts";
 import { stopIfPaused } from "../gateway-process/pause-file.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { visible } from "../terminal/foreign-text.ts";
-import { type AnswerFacts, type AnswerSource, type ChatModel, spellFacts } from "./answer-facts.ts";
-import { type ChatMessage, startChat } from "./chat-streams.ts";
+import { type AnswerFacts, type ChatModel, spellFacts } from "./answer-facts.ts";
+import { startChat } from "./chat-streams.ts";
 import { fencedFile } from "./read-question.ts";
 import { showAnswer } from "./show-answer.ts";
 
 /** How a conversation begins. */
 export interface ChatStart {
   readonly model: ChatModel;
-  readonly system: string | undefined;
+  /** The system prompt, the effort, and what else each question is sent with. */
+  readonly asks: Omit<StreamRequest, "model" | "messages">;
   readonly thinking: boolean;
   readonly streams: StreamOptions;
   /** Names of the models that can be asked. */
@@ -27,7 +30,7 @@ export interface ChatStart {
   /** The model that a name means. Throws `unknown_model`. */
   readonly findModel: (name: string) => Promise<ChatModel>;
   /** What an answer that has arrived used. */
-  readonly factsOf: (source: AnswerSource, model: ChatModel) => Promise<AnswerFacts>;
+  readonly factsOf: (pass: StreamPass, model: ChatModel) => Promise<AnswerFacts>;
 }
 
 const help = [
@@ -84,7 +87,7 @@ export async function holdConversation(begin: ChatStart, context: CommandContext
 function openTalk(begin: ChatStart, context: CommandContext) {
   const { out } = context;
   let { model } = begin;
-  let messages: readonly ChatMessage[] = [];
+  let messages: StreamRequest["messages"] = [];
   /** The model of each answer, in their order. */
   let answeredBy: readonly string[] = [];
   let attached: readonly string[] = [];
@@ -141,11 +144,11 @@ function openTalk(begin: ChatStart, context: CommandContext) {
 
   async function ask(text: string, stop: AbortSignal): Promise<void> {
     stopIfPaused(context.settings.pauseFile);
-    const { thinking, streams, system } = begin;
+    const { thinking, streams } = begin;
     const question = [text, ...attached].join("\n\n");
-    const sent: readonly ChatMessage[] = [...messages, { role: "user", text: question }];
+    const sent: StreamRequest["messages"] = [...messages, { role: "user", text: question }];
     const leave = new AbortController();
-    const asked = { model: model.name, messages: sent, system };
+    const asked = { ...begin.asks, model: model.name, messages: sent };
     const asks = model;
     const stream = await startChat(asked, streams, leave.signal);
     const signal = AbortSignal.any([context.signal, stop]);
@@ -155,7 +158,7 @@ function openTalk(begin: ChatStart, context: CommandContext) {
     messages = [...sent, { role: "assistant", text: shown.answer }];
     answeredBy = [...answeredBy, asked.model];
     attached = [];
-    out.line(out.style("dim", spellFacts(await begin.factsOf({ pass: stream.pass }, asks))));
+    out.line(out.style("dim", spellFacts(await begin.factsOf(stream.pass, asks))));
   }
 
   async function save(path: string): Promise<void> {

@@ -175,10 +175,6 @@ export interface Question {
   readonly text: string;
   readonly model: string;
   readonly system?: string;
-  /** Data URLs of images that belong to the question. */
-  readonly pictures?: readonly string[];
-  /** The same key gives the same answer again, and never a second prompt. */
-  readonly idempotencyKey?: string;
 }
 
 /** Asks one question over chat completions and yields the answer as it comes. Throws the gateway's error, also mid-stream. */
@@ -190,16 +186,13 @@ export async function* ask(
   const response = await callGateway(gateway, "/v1/chat/completions", {
     method: "POST",
     signal,
-    headers: {
-      "content-type": "application/json",
-      ...(question.idempotencyKey === undefined ? {} : { "idempotency-key": question.idempotencyKey }),
-    },
+    headers: { "content-type": "application/json" },
     body: writeJson({
       model: question.model,
       stream: true,
       messages: [
         ...(question.system === undefined ? [] : [{ role: "system", content: question.system }]),
-        { role: "user", content: contentOf(question) },
+        { role: "user", content: question.text },
       ],
     }),
   });
@@ -226,11 +219,6 @@ export async function* messagesOf(body: AsyncIterable<Uint8Array>): AsyncGenerat
     parser.feed(decoder.decode(bytes, { stream: true }));
     yield* waiting.splice(0);
   }
-}
-
-function contentOf({ text, pictures = [] }: Question): unknown {
-  if (pictures.length === 0) return text;
-  return [{ type: "text", text }, ...pictures.map((url) => ({ type: "image_url", image_url: { url } }))];
 }
 
 function readChunk(data: string): AnswerPiece[] {
