@@ -109,7 +109,7 @@ const order = {
     dashboard: ["dialects"],
     http: ["dialects", "metrics", "pdf", "dashboard"],
     answers: ["dialects", "metrics", "pdf", "http"],
-    streams: ["dialects", "metrics", "http"],
+    streams: ["dialects", "pdf", "metrics", "http"],
     routes: ["dialects", "pdf", "dashboard", "http", "answers"],
   },
   "src/gateway/dialects": {

@@ -1,5 +1,5 @@
 import { basename, extname } from "node:path";
-import { efforts } from "../../base/effort.ts";
+import { efforts, isEffort } from "../../base/effort.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
 import type { StreamFile, StreamRequest } from "../../client/stream/messages.ts";
@@ -74,7 +74,7 @@ export const chatCommand = defineCommand({
         clock: io.clock,
         onConnection: tellConnection(out),
       };
-      const model = options.resume ? { name: "", price: undefined } : await modelFor(gateway, options.model, context);
+      const model = options.resume ? { name: "", price: undefined } : await modelFor(gateway, options, context);
       if (!isQuestion && !options.resume) {
         const now = () => sameGateway(gateway, context.settings, context.signal);
         const names = async () => (await listModels(await now(), context.signal)).map(({ id }) => id);
@@ -124,10 +124,12 @@ export const chatCommand = defineCommand({
 /** The model that was asked for, else the default one. The first chat says why that one, where the account names none. */
 async function modelFor(
   gateway: GatewayClient,
-  asked: string | undefined,
+  { model: asked, effort }: { readonly model: string | undefined; readonly effort: string | undefined },
   context: CommandContext,
 ): Promise<ChatModel> {
-  const model = await chatModel(gateway, asked, context.signal);
+  const found = await chatModel(gateway, asked, context.signal);
+  const [base = "", level = ""] = /^(.+):([a-z]+)$/.exec(found.name)?.slice(1) ?? [];
+  const model = effort !== undefined && isEffort(level) ? { ...found, name: base } : found; // the name's effort goes before
   const isFirst = model.why !== undefined && (await listOwnStreams(context)).length === 0;
   if (isFirst && model.why !== undefined) context.out.note(model.why);
   return model;

@@ -6,8 +6,10 @@ const startOfPdf = "JVBERi0";
 const dataUrl = /^data:[^,]*,/;
 const longestStart = 1_000;
 
+/** Where a body has its messages. */
+const conversations = ["messages", "input", "contents"];
 /** Where parts stand in a message, or in a part. A call's arguments are none. */
-const inside = ["content", "output", "source"];
+const inside = ["content", "output", "source", "parts"];
 
 /**
  * A body of any API with a text by pages in the place of each PDF, also of those in results of tools. `leftOut`: the types of parts with
@@ -19,17 +21,17 @@ export async function withPdfTexts(
 ): Promise<{ readonly body: unknown; readonly leftOut: readonly string[] }> {
   if (!isObject(body)) return { body, leftOut: [] };
   const texts = new Map<string, PdfText | undefined>();
-  changeParts(body, ["messages", "input"], (part, data) => {
+  changeParts(body, conversations, (part, data) => {
     texts.set(data, undefined);
     return part;
   });
   if (texts.size === 0) return { body, leftOut: [] };
   for (const data of texts.keys()) texts.set(data, await read(data));
   const leftOut = new Set<string>();
-  const changed = changeParts(body, ["messages", "input"], (part, data, name) => {
+  const changed = changeParts(body, conversations, (part, data, name) => {
     const text = texts.get(data);
     if (text === undefined) return part;
-    if (!isWhole(text)) leftOut.add(String(part["type"]));
+    if (!isWhole(text)) leftOut.add(String(part["type"] ?? "inlineData"));
     return { type: "text", text: textOf(name, text) };
   });
   return { body: changed, leftOut: [...leftOut] };
@@ -45,7 +47,8 @@ function changeParts(value: unknown, members: readonly string[], change: Change)
   }
   if (!isObject(value)) return value;
   const { type, source, file } = value;
-  const holder = type === "document" ? source : type === "file" ? file : type === "input_file" ? value : undefined;
+  const inline = value["inlineData"] ?? value["inline_data"]; // of Gemini
+  const holder = type === "document" ? source : type === "file" ? file : type === "input_file" ? value : inline;
   if (isObject(holder)) {
     const given = holder["data"] ?? holder["file_data"];
     const start = typeof given === "string" ? (dataUrl.exec(given.slice(0, longestStart))?.[0].length ?? 0) : 0;
