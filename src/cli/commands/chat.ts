@@ -148,7 +148,7 @@ const types: Readonly<Record<string, string>> = {
 const isPdf = (path: string) => extname(path).toLowerCase() === ".pdf";
 
 /** A picture or PDF. @throws MillraceError `invalid_request` for another type, or a file that cannot be read. */
-export async function readAttachment(path: string): Promise<StreamFile> {
+async function readAttachment(path: string): Promise<StreamFile> {
   const mimeType = types[extname(path).toLowerCase()];
   if (mimeType !== undefined) return { name: basename(path), mimeType, data: await readBytes(path) };
   throw new MillraceError("invalid_request", `${path} is not a picture that can be sent.`, {

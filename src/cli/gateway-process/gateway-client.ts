@@ -171,7 +171,7 @@ export type AnswerPiece =
   | { readonly type: "text" | "thinking"; readonly delta: string }
   | { readonly type: "end"; readonly reason: string };
 
-export interface Question {
+interface Question {
   readonly text: string;
   readonly model: string;
   readonly system?: string;
