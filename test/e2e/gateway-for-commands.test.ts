@@ -140,7 +140,7 @@ test("a gateway that a command started stays once the user asks for one in the b
   expect([stays.code, stays.stdout]).toEqual([0, `Your gateway at ${url} stays now. \`millrace stop\` stops it.\n`]);
   expect(gatewayOf(home)).toMatchObject({ pid, startedBy: "background" });
   const again = await millrace(["serve", "--background"], { home });
-  expect([again.code, again.stderr]).toEqual([64, expect.stringContaining("already serves")]);
+  expect([again.code, again.stderr]).toEqual([73, expect.stringContaining("already serves")]);
 });
 
 test("the options of a command go to the gateway that it starts, and other ones are refused later", async () => {
