@@ -65,7 +65,8 @@ export async function spawnServer(options: Spawn): Promise<SimulatedServer> {
   });
   const rpc = new JsonRpc((line) => child.send(line, () => {})); // a child that is gone already says so by `exited`
   child.on("message", (line) =>
-    rpc.receive(String(line), async (notice, use) => {
+    // what its own JsonRpc sends
+    rpc.receive(line as string, async (notice, use) => {
       if (notice === "restart") options.onRestartWanted();
       else if (notice === "spent") options.onSpent(use as PlanUse); // our own server has made it
       return { result: null };

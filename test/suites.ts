@@ -32,7 +32,6 @@ const slow: readonly string[] = [
   "src/language-server/transport/open-transport.test.ts",
   "src/log/redis.test.ts",
   "src/log/sqlite/sqlite-file.test.ts",
-  "src/schema/read-schema.test.ts",
 ];
 
 /** The projects of Vitest, and which files each has. `main` is the main job end to end, for the run between two edits; `e2e` has it too. */

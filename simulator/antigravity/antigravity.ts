@@ -83,7 +83,7 @@ function poolsOf(plan: PlanOptions, nowMs: number) {
         else if (config.quotaInfo !== undefined)
           Object.assign(config, { quotaInfo: told(poolOf(config.label)["5h"], atMs) });
       }
-      return answer as JsonObject; // it was read as JSON
+      return answer;
     },
     quotaSummary(atMs: number): JsonObject {
       const buckets = Object.values(pools).flatMap((one) => [one["5h"], one.weekly]);

@@ -396,12 +396,12 @@ export const mutants: readonly Mutant[] = [
     tests: ["src/cli/compose/health-details.test.ts"],
   },
   {
-    name: "readers wait for a turn that another process has taken over",
+    name: "readers wait for a turn whose home is gone",
     file: "src/log/live.ts",
     in: "Live.get",
-    code: "record.owner !== live.owner",
+    code: "record !== undefined && (await this.#endIfLeft(record))",
     becomes: "false",
-    tests: log,
+    tests: ["src/log/redis.test.ts"],
   },
   {
     name: "readers wait for a turn whose store failed in an unknown way",
@@ -431,8 +431,8 @@ export const mutants: readonly Mutant[] = [
     name: "G12: an answer is kept too long",
     file: "src/log/sealed-append.ts",
     in: "sealedAppend",
-    code: "atMs + retention.keptMs",
-    becomes: "atMs + retention.keptMs * 2",
+    code: "clock.now() + retention.keptMs",
+    becomes: "clock.now() + retention.keptMs * 2",
     tests: ["src/log/retention.test.ts", ...log],
   },
   {

@@ -82,7 +82,7 @@ export const figures = {
   /** 0..1 of all turns. */
   failed: (spends) => share(sum(spends.map(({ failed }) => failed)), sum(spends.map(({ turns }) => turns))),
   /** Mean. */
-  firstTokenMs(spends) {
+  firstTokenMs: (spends) => {
     const timed = spends.filter((spend) => spend.mean_first_token_ms !== null);
     const waitedMs = sum(timed.map((spend) => (spend.mean_first_token_ms ?? 0) * spend.turns));
     return share(waitedMs, sum(timed.map(({ turns }) => turns)));

@@ -31,7 +31,7 @@ export async function withPdfTexts(
   const changed = changeParts(body, conversations, (part, data, name) => {
     const text = texts.get(data);
     if (text === undefined) return part;
-    if (!isWhole(text)) leftOut.add(String(part["type"] ?? "inlineData"));
+    if (!isWhole(text)) leftOut.add(typeof part["type"] === "string" ? part["type"] : "inlineData");
     return { type: "text", text: textOf(name, text) };
   });
   return { body: changed, leftOut: [...leftOut] };
