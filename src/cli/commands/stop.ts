@@ -202,7 +202,8 @@ export async function stopGateway(
       hint: "End that program.",
     });
   }
-  if (record.isStopping !== true && !(await askHolder(file, "stop"))) await signalProven(record, context);
+  if (record.isStopping !== true && !(await askHolder(file, "stop")) && !isEnding(file, held))
+    await signalProven(record, context);
   const runs = () => (held === undefined ? processRuns(pid) : holderOf(file)?.instance === instance);
   const giveUpAtMs = io.clock.monotonic() + waitMs;
   while (runs()) {
@@ -217,6 +218,13 @@ export async function stopGateway(
   const endedByMs = io.clock.monotonic() + endMs;
   while (processRuns(pid) && io.clock.monotonic() < endedByMs) await bestEffort(io.clock.sleep(lookEveryMs, signal));
   return record;
+}
+
+/** Whether the gateway that held the home has left it meanwhile, or is about to: somebody else stopped it. */
+function isEnding(file: string, held: GatewayRecord | undefined): boolean {
+  if (held === undefined) return false;
+  const now = holderOf(file);
+  return now?.instance !== held.instance || now.isStopping === true;
 }
 
 /** How long a process may take to end that has left its home; ms. */
