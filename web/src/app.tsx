@@ -1,11 +1,10 @@
+import type { FunctionComponent } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { ModelsEnvelope } from "../../src/gateway/dashboard/inventory.ts";
 import { namesTurns } from "./address.ts";
 import { Alerts, useAlerts } from "./alerts.tsx";
 import { api, onSessionChange, signIn, signOut, storedSession } from "./api.ts";
 import { useSilentSince } from "./gateway-link.ts";
 import { HealthBanner, usePageHealth } from "./health-banner.tsx";
-import { KeysPage } from "./keys-page.tsx";
 import { useListKeys } from "./list-keys.ts";
 import { useFeed, useRunningCount } from "./live-turns.ts";
 import { Overview } from "./overview.tsx";
@@ -14,11 +13,10 @@ import { CopyLine, Loading } from "./parts.tsx";
 import { Place } from "./place.tsx";
 import { PricesOfModels, pricesOf } from "./prices.ts";
 import { alertsAreOn, noteWanted, takeWanted } from "./settings.ts";
-import { SettingsPage } from "./settings-page.tsx";
 import { TextsOfSession, useTexts } from "./texts.tsx";
 import { useTitle, useTitleNews } from "./title.ts";
 import { TurnPage } from "./turn-page.tsx";
-import { type DataState, onSignedOut, report, useData, useLate } from "./use-data.ts";
+import { onSignedOut, report, useData, useLate } from "./use-data.ts";
 import { useFailures } from "./use-failures.ts";
 
 /** The whole page: a heading bar, and the view that the address names (`#/turns/<id>`; the overview otherwise). */
@@ -99,9 +97,9 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
           ) : view === "#/models" ? (
             <LateModels models={models} />
           ) : view === "#/keys" ? (
-            <KeysPage keys={keys} />
+            <LateKeys keys={keys} />
           ) : view === "#/settings" ? (
-            <SettingsPage />
+            <LateSettings />
           ) : view === "#/" ? (
             <Overview {...known} limits={limits} failures={failures} />
           ) : (
@@ -120,13 +118,17 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
   );
 }
 
-/** Most visits do not come to the models. */
-function LateModels(props: { readonly models: DataState<ModelsEnvelope> }) {
-  const late = useLate(loadModels);
-  return late === undefined ? <Loading lines={6} /> : <late.ModelsPage {...props} />;
+/** A page that most visits do not come to: it is loaded when it is shown. */
+function late<Props extends object>(load: () => Promise<FunctionComponent<Props>>): FunctionComponent<Props> {
+  return (props) => {
+    const Page = useLate(load);
+    return Page === undefined ? <Loading lines={6} /> : <Page {...props} />;
+  };
 }
 
-const loadModels = () => import("./models-page.tsx");
+const LateModels = late(async () => (await import("./models-page.tsx")).ModelsPage);
+const LateKeys = late(async () => (await import("./keys-page.tsx")).KeysPage);
+const LateSettings = late(async () => (await import("./settings-page.tsx")).SettingsPage);
 
 const views = [
   { name: "Overview", at: "#/" },
