@@ -32,7 +32,7 @@ export function Place({ health, ides }: Pick<PageHealth, "health" | "ides">) {
 
 const connections = { connecting: "connecting", live: "live", lost: "connection lost, trying again" } as const;
 
-/** The product that prompts go to, and its state. Nothing is said before it is known. */
+/** The product that gets the prompts, and its state. Empty until the state is known. */
 function targetOf(ides: Found | undefined, health: Health | undefined): readonly [name: string, state: string] {
   if (ides === undefined) return ["", "looking"];
   const ready = ides.data.find(({ state }) => state === "ready");

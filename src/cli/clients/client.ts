@@ -40,7 +40,7 @@ export interface Machine {
 }
 
 /** An administrator's settings of one client. */
-export interface Managed {
+export interface Policy {
   /**
    * Where they are, by system: a file, or a folder whose files (`.json`) all count. A `.plist` is what a Mac's management laid down, for all
    * users or (in a folder of the user's name) for one.
@@ -110,7 +110,7 @@ export interface Client {
   /** Its own arguments that would win over those of `launch` and lead it, with the gateway's key, to another host: `run` refuses them by name. */
   readonly refused?: RegExp;
   /** An administrator's settings, which win over `launch`: where one leads the client elsewhere, `run` does not start it. */
-  readonly managed?: Managed;
+  readonly managed?: Policy;
 }
 
 /** Lines for a shell's start-up file that set these variables, and empty those of `others` that the shell has: they would win. */

@@ -4,7 +4,7 @@ import { parse as parseJson } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
 import { MillraceError } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
-import { type Client, type ClientStart, json, type Machine, type Managed, type RunKey, type Target } from "./client.ts";
+import { type Client, type ClientStart, json, type Machine, type Policy, type RunKey, type Target } from "./client.ts";
 
 /**
  * How `run` starts a client that has a `launch`. Throws `invalid_request` that names the file and the setting, where an administrator's
@@ -15,7 +15,7 @@ export function startOf(client: Client, target: Target, run: RunKey, machine: Ma
   return client.launch?.(target, run, machine) ?? {};
 }
 
-function refuseManaged({ title }: Client, managed: Managed, machine: Machine): void {
+function refuseManaged({ title }: Client, managed: Policy, machine: Machine): void {
   for (const file of managedFiles(managed, machine)) {
     const found = managed.settings.find(isSetIn(file, title));
     if (found === undefined) continue;
@@ -42,7 +42,7 @@ export function inSystemSettings(
 }
 
 function managedFiles(
-  { paths, variable }: Managed,
+  { paths, variable }: Policy,
   { platform, systemFolder = "/", homeFolder, env }: Machine,
 ): readonly string[] {
   const given = variable === undefined ? undefined : env[variable];

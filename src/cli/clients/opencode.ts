@@ -6,8 +6,8 @@ import {
   type Client,
   type FileEdit,
   type Machine,
-  type Managed,
   npm,
+  type Policy,
   type RunKey,
   type SetValue,
   smallNote,
@@ -70,7 +70,7 @@ function editsOf(name: string, machine: Machine, values: readonly SetValue[]): r
 }
 
 /** Settings of an administrator, which win over the variable. Source: opencode.ai/docs/config, "Managed settings". */
-function managedBy(product: string, names: readonly string[]): Managed {
+function managedBy(product: string, names: readonly string[]): Policy {
   const files = names.flatMap((name) => [`${name}.json`, `${name}.jsonc`]);
   return {
     settings: ["model", "small_model", "provider", "enabled_providers", "disabled_providers"],

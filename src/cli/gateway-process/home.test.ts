@@ -81,7 +81,7 @@ test("one that stops without an end is named after half a minute", async () => {
   expect(await second).toMatchObject({ message: expect.stringContaining("is still stopping") });
 });
 
-test("what a gateway left that has ended keeps no home, whatever has its pid now", async () => {
+test("the record of an ended gateway holds no home, also where another process has its pid", async () => {
   const { file, take } = place();
   writeGatewayFile(file, { ...recordOf("other"), ...at, pid: process.ppid });
   expect(holderOf(file)).toBeUndefined();

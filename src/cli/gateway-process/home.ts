@@ -120,7 +120,7 @@ export async function askHolder(file: string, word: "stop" | "stay"): Promise<bo
   }
 }
 
-/** Removes what a gateway left that has ended, unless another one has the home by now. */
+/** Removes what an ended gateway left, unless another one has the home by now. */
 export function clearHome(file: string, { instance }: Pick<GatewayRecord, "instance">): void {
   if (readGatewayRecord(file)?.instance === instance) removeIfThere(file);
 }

@@ -99,7 +99,7 @@ export function keysOf(headers: Headers): readonly Secret[] {
 export function authenticate(policy: GuardPolicy, headers: Headers): Caller | undefined {
   const atDoor = policy.door?.key();
   let caller = atDoor?.state === "works" ? atDoor.caller : undefined;
-  if (policy.door !== undefined) return caller; // whatever such a program sends as a key
+  if (policy.door !== undefined) return caller; // a key that the program sends does not count
   for (const sent of keysOf(headers)) {
     const given = callerDigest(sent);
     for (const [index, { name, key }] of policy.keys.entries()) {

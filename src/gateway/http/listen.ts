@@ -142,7 +142,7 @@ export async function listen(
   };
 }
 
-/** The answer to a connection that is not admitted, whatever it asks. Ollama's form, whose clients show it. */
+/** The answer to each request of a connection that is not admitted. It has Ollama's form, because Ollama's clients show that. */
 function turnAway(socket: Socket): void {
   const error =
     "Millrace answers only programs of its own user here, and cannot tell that this one is. A container or another user needs a key: `millrace keys create`.";

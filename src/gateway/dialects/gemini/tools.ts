@@ -27,7 +27,7 @@ export const toolConfigSchema = z
   .preprocess(camelCased, z.looseObject({ functionCallingConfig: callingConfig.nullish() }))
   .nullish();
 
-/** What is said of a tool that has the form of no API. */
+/** What the error for a tool of an unknown form shows. */
 const otherForm = { form: '{"functionDeclarations":[{"name":"…","parameters":{}}]}', member: "type" } as const;
 
 /**
