@@ -27,6 +27,11 @@ step() {
   reports+=("$(printf '%-8s %6s s  %s' "$mark" "$((SECONDS - began))" "$name")")
 }
 
+# The tests that failed, and those that passed only when they were tried again.
+failures() {
+  sed 's/\x1b\[[0-9;]*m//g' "$logs"/* | awk '/^ *FAIL / && !seen[$0]++; /✓.*retry x[0-9]/ { sub(/^ */, ""); print " again " $0 }'
+}
+
 finish() {
   local name
   for name in "${asked[@]}"; do
@@ -35,6 +40,7 @@ finish() {
   printf '\n=== done in %s s\n' "$SECONDS"
   printf '%s\n' "${reports[@]}" | grep -v '^FAILED' || true
   printf '%s\n' "${reports[@]}" | grep '^FAILED' || true
+  failures | cut -c 1-300 | head -50
   echo "$passed passed, $failed failed"
   [ "$failed" = 0 ]
 }
