@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -93,6 +93,19 @@ describe("records in files", () => {
     await owned?.remove();
     await owned?.release();
     expect(readdirSync(folder)).toEqual(["records.key"]);
+  });
+
+  test("are saved again after a mark that could not be moved", async () => {
+    const folder = newFolder();
+    const store = await openFileRecordStore({ folder });
+    const owned = await store.take(key);
+    await owned?.save(sampleRecord(key));
+    const inTheWay = join(folder, `${key}.2.mark`);
+    mkdirSync(join(inTheWay, "full"), { recursive: true });
+    await expect(owned?.save({ ...sampleRecord(key), nextSeqno: 8 })).rejects.toMatchObject({ code: "degraded" });
+    rmSync(inTheWay, { recursive: true });
+    await owned?.save({ ...sampleRecord(key), nextSeqno: 9 });
+    expect(await owned?.read()).toMatchObject({ nextSeqno: 9 });
   });
 
   test("refuse names that lead elsewhere", async () => {

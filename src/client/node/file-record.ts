@@ -26,9 +26,10 @@ export interface FileRecordPlace {
 export class FileRecord implements OwnedRecord {
   readonly #place: FileRecordPlace;
   readonly #path: string;
-  /** As saved last; undefined while nothing was looked at. It grows on over a removal. */
-  #generation: number | undefined;
-  #isMarked = false;
+  /** As saved last. It grows on over a removal. */
+  #generation = 0;
+  /** Where the mark stands; undefined while nobody has looked, and after a move of it that failed. */
+  #mark: number | undefined;
 
   constructor(place: FileRecordPlace) {
     this.#place = place;
@@ -44,9 +45,8 @@ export class FileRecord implements OwnedRecord {
       if (mark === undefined) throw new UntrustedRecord("the mark of what was saved last is gone");
       const { key, streamKey } = this.#place;
       const opened = await openRecord(key, bytes, { streamKey, atLeast: mark });
-      await this.#moveMark(mark, opened.generation); // the crash may have come between the two
       this.#generation = opened.generation;
-      this.#isMarked = true;
+      await this.#moveMark(mark, opened.generation); // the crash may have come between the two
       return opened.record;
     } catch (error) {
       if (error instanceof UntrustedRecord) throw damagedRecord(error.message, await this.setAside());
@@ -58,10 +58,11 @@ export class FileRecord implements OwnedRecord {
     const { folder, key, owner } = this.#place;
     return atStore(async () => {
       await owner.require();
-      const before = await this.#begin();
-      await replaceFile(this.#path, await sealRecord(key, record, before + 1), { flush: true });
-      this.#generation = before + 1;
-      await this.#moveMark(before, before + 1);
+      const mark = await this.#marked();
+      const generation = Math.max(mark, this.#generation) + 1;
+      await replaceFile(this.#path, await sealRecord(key, record, generation), { flush: true });
+      this.#generation = generation;
+      await this.#moveMark(mark, generation);
       await syncFolder(folder);
     });
   }
@@ -93,14 +94,11 @@ export class FileRecord implements OwnedRecord {
     await this.#place.owner.release((await readIfThere(this.#path)) === undefined);
   }
 
-  /** The generation before the next one, with its mark in place. */
-  async #begin(): Promise<number> {
-    if (this.#generation !== undefined && this.#isMarked) return this.#generation;
-    const mark = await this.#readMark();
-    const generation = mark ?? this.#generation ?? 0;
-    if (mark === undefined) await replaceFile(this.#markPath(generation), new Uint8Array(), { flush: true });
-    this.#isMarked = true;
-    return generation;
+  /** Where the mark stands; made where there is none. */
+  async #marked(): Promise<number> {
+    const mark = this.#mark ?? (await this.#readMark()) ?? this.#generation;
+    if (this.#mark === undefined) await replaceFile(this.#markPath(mark), new Uint8Array(), { flush: true });
+    return mark;
   }
 
   async #readMark(): Promise<number | undefined> {
@@ -108,11 +106,13 @@ export class FileRecord implements OwnedRecord {
   }
 
   async #moveMark(from: number, to: number): Promise<void> {
+    this.#mark = undefined;
     if (from !== to) await moveFile(this.#markPath(from), this.#markPath(to));
+    this.#mark = to;
   }
 
   async #removeMark(): Promise<void> {
-    this.#isMarked = false;
+    this.#mark = undefined;
     for (const mark of await this.#marks()) await remove(this.#markPath(mark));
   }
 
