@@ -44,7 +44,7 @@ export const outlines = {
   resume: outline("resume", "Serve", "End the pause"),
   tail: outline("tail", "Look", "Show the answer of a turn; `--follow` follows it while it runs", [
     "[turn]",
-    "id of a turn (turn_…) or its end, or of a chat (`millrace chat --resume` lists them)",
+    "id of a turn (turn_…) or its end",
     "turns",
   ]),
   run: outline(

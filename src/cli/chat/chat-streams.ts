@@ -14,7 +14,6 @@ import type { StreamOptions } from "../../client/stream/stream-options.ts";
 import type { CommandContext } from "../command.ts";
 import { type GatewayClient, sameGateway } from "../gateway-process/gateway-client.ts";
 import { version } from "../package-files.ts";
-import { spellAge } from "../terminal/spell.ts";
 
 /** Longest part of a question that a list shows, in characters. */
 const shownLength = 60;
@@ -67,40 +66,25 @@ export function questionInList(question: string): string {
   return shortened(oneLine(question), shownLength);
 }
 
-/**
- * The interrupted stream to resume: the stream whose key starts with `wanted`, or the only one (`wanted` empty). If several
- * fit, lists them and returns undefined. Releases the others. Throws `invalid_request` if there is none.
- */
-export async function pickLeftover(
-  wanted: string,
+/** The newest stream that was cut off. Releases the others. Throws `invalid_request` if there is none. */
+export async function newestLeftover(
   options: StreamOptions,
-  { out, io }: CommandContext,
+  { out }: CommandContext,
   leave: AbortSignal,
-): Promise<ReliableStream | undefined> {
+): Promise<ReliableStream> {
   const { streams, damaged, taken } = await autoResume({ ...options, after: "0" }, leave);
   for (const problem of damaged) out.note(`${problem.message} ${problem.hint}`);
-  const found = streams.filter(({ streamKey }) => streamKey.startsWith(wanted));
-  const [first] = found;
-  const picked = found.length === 1 ? first : undefined;
-  for (const stream of streams) if (stream !== picked) await stream.leave();
-  if (picked !== undefined) return picked;
-  if (first === undefined) throw nothingLeft(wanted, taken.length);
-  const newestFirst = found.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
-  for (const { streamKey, label, createdAtMs } of newestFirst) {
-    const age = spellAge(io.clock.now() - createdAtMs).padStart(9);
-    out.row(`${streamKey.slice(0, 8)}  ${age}  ${questionInList(readStreamNote(label).question)}`);
-  }
-  out.note("Pick one: millrace chat --resume <id>");
-  return undefined;
+  const [newest, ...others] = streams.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
+  for (const stream of others) await stream.leave();
+  if (newest === undefined) throw nothingLeft(taken.length);
+  if (others.length > 0) out.note("An older answer was cut off too: `millrace chat --resume` again.");
+  return newest;
 }
 
-function nothingLeft(wanted: string, running: number): MillraceError {
-  const which =
-    wanted === "" ? "There is no answer to resume" : `There is no answer to resume whose id starts with ${wanted}`;
+function nothingLeft(running: number): MillraceError {
+  const which = "There is no answer to resume";
   if (running > 0) {
-    const others =
-      running === 1 ? "another terminal is still receiving one" : `other terminals are still receiving ${running}`;
-    return new MillraceError("invalid_request", `${which}; ${others}.`, {
+    return new MillraceError("invalid_request", `${which}; another terminal still receives one.`, {
       hint: "`millrace tail --follow` shows the newest of them as it comes.",
     });
   }

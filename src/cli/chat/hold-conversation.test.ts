@@ -1,61 +1,98 @@
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { MillraceError } from "../../base/errors.ts";
-import type { StreamOptions } from "../../client/stream/stream-options.ts";
-import type { CommandContext } from "../command.ts";
-import { readSettings } from "../settings.ts";
+import { idle } from "../../base/wait.fake.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { openOutput } from "../terminal/output.ts";
-import { holdConversation } from "./hold-conversation.ts";
+import { openEditor } from "./hold-conversation.ts";
 
-/** A conversation in which no question is asked; answers what it wrote. */
-async function typed(homeFolder: string, ...lines: readonly string[]): Promise<string> {
-  const io = fakeIo({ homeFolder });
+function open() {
+  const io = fakeIo({ homeFolder: "/nowhere" });
   const out = openOutput(io.stdout, io.stderr, {});
-  const context: CommandContext = { io, out, settings: readSettings(io), json: false, signal: io.signal };
-  const begin = {
-    model: { name: "swe-2:medium", price: undefined },
-    asks: {},
-    thinking: false,
-    streams: {} as StreamOptions, // nothing is asked
-    listModels: async () => ["swe-2:medium", "swe-2:high", "other"],
-    async findModel(name: string) {
-      if (name.startsWith("swe-2")) return { name: name === "swe-2" ? "swe-2:medium" : name, price: undefined };
-      throw new MillraceError("unknown_model", `The account has no model "${name}". No name is near it.`);
-    },
-    factsOf: () => Promise.reject(new Error("nothing is asked")),
-  };
-  const held = holdConversation(begin, context);
-  const answered = async (times: number) => {
-    await expect.poll(() => io.written.stdout().split("> ").length - 1).toBe(times);
-  };
-  await answered(1);
-  for (const [at, line] of lines.entries()) {
-    (io.stdin as PassThrough).write(`${line}\r`);
-    await answered(at + 2);
-  }
-  (io.stdin as PassThrough).write("\u0004");
-  expect(await held).toBe(0);
-  return io.written.stdout() + io.written.stderr();
+  return { stdin: io.stdin as PassThrough, io, editor: openEditor({ io, out }) };
 }
 
-test("/model takes any name of a model and says which it took, and /models lists the names", async () => {
-  const written = await typed("/nowhere", "/model swe-2", "/model swe-2:high", "/models", "/model swe");
-  expect(written).toContain("swe-2:medium answers from now on.");
-  expect(written).toContain("swe-2:high answers from now on.");
-  expect(written).toContain("* swe-2:high");
-  expect(written).toContain('The account has no model "swe". No name is near it.');
-  expect(written).toContain("/models lists the names.");
+test("a line, a line that continues, and pasted lines are one text each", async () => {
+  const { stdin, editor } = open();
+  for (const [typed, text] of [
+    ["one line\r", "one line"],
+    ["first\\\rsecond\r", "first\nsecond"],
+    ["pasted\rtogether\r", "pasted\ntogether"],
+  ] as const) {
+    const entered = editor.read();
+    stdin.write(typed);
+    expect(await entered).toBe(text);
+  }
+  editor.close();
 });
 
-test("/file and /save read ~ as the home folder", async () => {
-  const home = mkdtempSync(join(tmpdir(), "millrace-talk-"));
-  writeFileSync(join(home, "note.txt"), "a note");
-  const written = await typed(home, "/file ~/note.txt", "/save ~/talk.md");
-  expect(written).toContain("~/note.txt goes with the next message.");
-  expect(written).toContain("The conversation is in ~/talk.md.");
-  expect(readFileSync(join(home, "talk.md"), "utf8")).toBe("");
+test("Ctrl-C drops what was typed, and leaves where that is nothing, as Ctrl-D does", async () => {
+  for (const leave of ["\u0003", "\u0004"]) {
+    const { stdin, editor } = open();
+    const entered = editor.read();
+    stdin.write("half a thou\u0003whole\r");
+    expect(await entered).toBe("whole");
+    const last = editor.read();
+    stdin.write(leave);
+    expect(await last).toBeUndefined();
+  }
+});
+
+test("what is typed while an answer comes is the next entry, and is not shown before", async () => {
+  const { stdin, editor, io } = open();
+  const before = io.written.stdout();
+  await editor.during(new AbortController(), async () => {
+    stdin.write("typed early\rin two lines\rand a ha");
+    await idle();
+    expect(io.written.stdout()).toBe(before);
+  });
+  expect(await editor.read()).toBe("typed early\nin two lines");
+  expect(io.written.stdout()).toContain("typed early\nin two lines");
+  const next = editor.read();
+  stdin.write("lf\r");
+  expect(await next).toBe("and a half");
+  editor.close();
+});
+
+test("Ctrl-C stops an answer, and drops the lines that were typed meanwhile", async () => {
+  const { stdin, editor } = open();
+  const stop = new AbortController();
+  await editor.during(stop, async () => {
+    stdin.write("typed early\r\u0003");
+    await idle();
+  });
+  expect(stop.signal.aborted).toBe(true);
+  const next = editor.read();
+  stdin.write("sent\r");
+  expect(await next).toBe("sent");
+  editor.close();
+});
+
+test("Ctrl-D while an answer comes ends the conversation after it, also behind a line that was typed", async () => {
+  for (const [typed, entries] of [
+    ["\u0004", [undefined, undefined]],
+    ["next\r\u0004", ["next", undefined]],
+  ] as const) {
+    const { stdin, editor } = open();
+    const stop = new AbortController();
+    await editor.during(stop, async () => {
+      stdin.write(typed);
+      await idle();
+    });
+    expect([await editor.read(), await editor.read(), stop.signal.aborted]).toEqual([...entries, false]);
+  }
+});
+
+test("a paste that ends with a line feed waits for Enter, where the terminal marks pastes", async () => {
+  const { stdin, editor, io } = open();
+  expect(io.written.stdout()).toContain("\u001b[?2004h");
+  const entered = editor.read();
+  let isEntered = false;
+  void entered.then(() => (isEntered = true));
+  stdin.write("\u001b[200~first\rsecond\r\u001b[201~");
+  await idle();
+  expect(isEntered).toBe(false);
+  stdin.write("and mine\r");
+  expect(await entered).toBe("first\nsecond\nand mine");
+  editor.close();
+  expect(io.written.stdout()).toContain("\u001b[?2004l");
 });

@@ -27,8 +27,7 @@ interface PickedTurn {
 }
 
 /**
- * The turn with this id or the end of one, or of the chat with this id, or the newest readable one. Prints the skipped turns on
- * stderr.
+ * The turn with this id or the end of one, or the newest readable one. Prints the skipped turns on stderr.
  *
  * @throws MillraceError `invalid_request` if there is none, or its key is not available.
  */
@@ -39,14 +38,6 @@ export async function pickTurn(
 ): Promise<PickedTurn> {
   const { signal } = context;
   if (id === undefined) return newestReadable(gateway, context);
-  const chat = id.startsWith("turn_") ? undefined : await chatOf(id, context);
-  if (chat !== undefined) {
-    const turnId = await turnOfStream(chat, gateway, context);
-    if (turnId !== undefined) return { own: chat, turn: await turnOf(gateway, turnId, context) };
-    throw new MillraceError("expired", "The gateway does not know this chat.", {
-      hint: "The question has not reached the gateway yet, or the answer was deleted.",
-    });
-  }
   const turn = await turnOf(gateway, await wholeId(id, gateway, signal), context);
   const own = (await ownTurns([turn], gateway, context)).get(turn.id);
   if (turn.sealed !== true || own !== undefined) return { turn, own };
@@ -145,15 +136,6 @@ export async function ownTurns(
     if (turnId !== undefined && wanted.has(turnId)) found.set(turnId, stream);
   }
   return found;
-}
-
-/** The chat whose id starts so. Throws `invalid_request` where several do. */
-async function chatOf(start: string, context: CommandContext): Promise<OwnStream | undefined> {
-  const found = (await listOwnStreams(context)).filter(({ pass }) => pass.streamKey.startsWith(start));
-  if (found.length < 2) return found[0];
-  throw new MillraceError("invalid_request", `${found.length} chats have an id that starts with ${start}.`, {
-    hint: "Give more characters of the id. `millrace tail --list` shows the ids.",
-  });
 }
 
 /** A turn as the gateway lists it. */

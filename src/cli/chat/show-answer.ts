@@ -4,7 +4,6 @@ import type { ReliableStream } from "../../client/stream/stream.ts";
 import type { EndEvent, StreamEvent } from "../../client/stream/stream-event.ts";
 import type { ConnectionChange } from "../../client/stream/stream-options.ts";
 import type { CommandContext } from "../command.ts";
-import { MarkdownPrinter } from "../terminal/markdown.ts";
 import type { Output } from "../terminal/output.ts";
 
 /** The stream to show: one of the protocol, or something with the same events. */
@@ -13,8 +12,6 @@ export type ShownStream = Pick<ReliableStream, "events" | "cancel">;
 interface ShowOptions {
   readonly thinking: boolean;
   readonly json: boolean;
-  /** The model that is asked, for the line that is shown until the first text. */
-  readonly model: string;
 }
 
 /** Signals by which no person asks for an end of the answer: the terminal was closed, or the system shuts down. */
@@ -46,22 +43,22 @@ export async function showAnswer(
   if (signal.aborted) onInterrupt();
   else signal.addEventListener("abort", onInterrupt, { once: true });
   const shown = answerPrinter(options, out);
-  const waiting = showWaiting(options.model, { io, out });
+  const pauses = explainPauses({ io, out });
   let end: EndEvent | undefined;
   try {
     for await (const event of stream.events) {
-      if (shown.add(event)) waiting.shown();
+      if (shown.add(event)) pauses.shown();
       if (event.type === "end") end = event; // the loop goes on: what was left of the stream is cleared away after it
     }
   } catch (error) {
-    shown.end();
+    out.endLine();
     if (!signal.aborted) throw error;
   } finally {
-    waiting.stop();
+    pauses.stop();
     signal.removeEventListener("abort", onInterrupt);
     leave.abort();
   }
-  shown.end();
+  out.endLine();
   if (end?.outcome === "finished") {
     const { reason, promptTokens, completionTokens } = end;
     return { ...shown.texts(), reason, promptTokens, completionTokens };
@@ -95,13 +92,12 @@ export function tellConnection(out: Output): (change: ConnectionChange) => void 
 
 /** Shows the events of an answer as they come; `add` answers whether something was shown. */
 function answerPrinter({ thinking: showsThinking, json }: ShowOptions, out: Output) {
-  const printer = new MarkdownPrinter(out);
   let answer = "";
   let thinking = "";
   const show = (delta: string): boolean => {
     if (json || delta === "") return false;
     if (answer === "" && thinking !== "" && showsThinking) out.talk("\n\n");
-    printer.add(delta);
+    out.write(delta);
     return true;
   };
   return {
@@ -121,10 +117,6 @@ function answerPrinter({ thinking: showsThinking, json }: ShowOptions, out: Outp
       if (event.type === "end") answer = event.text ?? answer;
       return event.type === "end";
     },
-    end() {
-      printer.end();
-      out.endLine();
-    },
   };
 }
 
@@ -139,41 +131,26 @@ function failureOf({ outcome, reason, errorCode, errorMessage, errorHint }: EndE
   );
 }
 
-const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-const frameMs = 100;
 /** How long an answer may pause before the terminal says why it can; ms. */
 const pauseMs = 10_000;
 
-/**
- * Shows the model and the seconds that have passed, on stderr where that is a terminal, until the first text. Later, an answer that pauses
- * is explained once: a user who does not know that the gateway waits asks again, and that costs a prompt.
- */
-function showWaiting(model: string, { io, out }: Pick<CommandContext, "io" | "out">) {
+/** Explains the first long pause: a user who does not know that the gateway waits asks again, and that costs a prompt. */
+function explainPauses({ io, out }: Pick<CommandContext, "io" | "out">) {
   const stopped = new AbortController();
-  const begunAt = io.clock.now();
-  let shownAt: number | undefined;
-  const draw = async () => {
-    for (let frame = 0; !stopped.signal.aborted; frame = (frame + 1) % frames.length) {
-      const nowMs = io.clock.now();
-      if (shownAt === undefined) out.status(`${frames[frame]} ${model} · ${Math.floor((nowMs - begunAt) / 1000)} s`);
-      else if (nowMs - shownAt >= pauseMs)
-        return out.note(
-          "[No text for 10 s. The model may be thinking, and the gateway waits for it. Asking again would cost another prompt.]",
-        );
-      await io.clock.sleep(frameMs, stopped.signal);
+  let shown = 0;
+  const explain = async () => {
+    for (let before = -1; before !== shown; ) {
+      before = shown;
+      await io.clock.sleep(pauseMs, stopped.signal);
     }
+    out.note(
+      "[No text for 10 s. The model may be thinking, and the gateway waits for it. Asking again would cost another prompt.]",
+    );
   };
-  if (io.stderr.isTTY === true) draw().catch(() => undefined); // it was stopped
+  if (io.stderr.isTTY === true) explain().catch(() => undefined); // it was stopped
   return {
     /** Something of the answer was shown. */
-    shown() {
-      if (shownAt === undefined) out.status("");
-      shownAt = io.clock.now();
-    },
-    stop() {
-      if (stopped.signal.aborted) return;
-      stopped.abort();
-      out.status("");
-    },
+    shown: () => void shown++,
+    stop: () => stopped.abort(),
   };
 }

@@ -6,12 +6,11 @@ import type { StreamFile, StreamRequest } from "../../client/stream/messages.ts"
 import type { ReliableStream } from "../../client/stream/stream.ts";
 import type { StreamOptions } from "../../client/stream/stream-options.ts";
 import { answerFacts, type ChatModel, chatModel, spellFacts } from "../chat/answer-facts.ts";
-import { linkTo, openChatRecords, pickLeftover, readStreamNote, startChat } from "../chat/chat-streams.ts";
-import { type ChatStart, holdConversation } from "../chat/hold-conversation.ts";
+import { linkTo, newestLeftover, openChatRecords, readStreamNote, startChat } from "../chat/chat-streams.ts";
+import { holdConversation } from "../chat/hold-conversation.ts";
 import { listOwnStreams } from "../chat/pick-turn.ts";
 import { readBytes, readQuestion } from "../chat/read-question.ts";
 import { showAnswer, tellConnection } from "../chat/show-answer.ts";
-import { listModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { withGateway } from "../compose/use-gateway.ts";
 import { type GatewayClient, sameGateway } from "../gateway-process/gateway-client.ts";
@@ -35,7 +34,7 @@ export const chatCommand = defineCommand({
     stop: texts("end the answer before this text", "<text>"),
     thinking: flag("show the model's thinking on stderr"),
     json: flag("print one JSON object at the end"),
-    resume: flag("continue an answer that was cut off; if there are several, give the id"),
+    resume: flag("continue the newest answer that was cut off"),
     noRecord: flag("write no record to disk; an answer that is cut off then cannot be resumed", {
       env: "MILLRACE_NO_RECORD",
     }),
@@ -46,7 +45,7 @@ export const chatCommand = defineCommand({
     ['git diff | millrace chat -m claude-opus-4.5 "Review this change"', "piped text goes with the question"],
     ["millrace chat -i screen.png 'What is wrong here?'", "with a picture"],
     ["millrace chat", "a conversation, on a terminal"],
-    ["millrace chat --resume", "continue the last answer that was cut off"],
+    ["millrace chat --resume", "continue the newest answer that was cut off"],
   ],
   async run({ options, args }, context) {
     const { io, out } = context;
@@ -63,7 +62,7 @@ export const chatCommand = defineCommand({
       ...(effort === undefined ? {} : { effort }),
       ...(options.format === undefined ? {} : { format: await readFormat(options.format) }),
     };
-    const question = options.resume ? args.join(" ") : isQuestion ? await readQuestion(asked, context) : "";
+    const question = isQuestion && !options.resume ? await readQuestion(asked, context) : "";
     if (!options.resume) stopIfPaused(context.settings.pauseFile);
     return withGateway(options, context, async (gateway) => {
       const records = await openChatRecords(!options.noRecord, options.retention, context);
@@ -74,27 +73,22 @@ export const chatCommand = defineCommand({
         clock: io.clock,
         onConnection: tellConnection(out),
       };
-      const model = options.resume ? { name: "", price: undefined } : await modelFor(gateway, options, context);
+      const model: ChatModel = options.resume ? { name: "" } : await modelFor(gateway, options, context);
       if (!isQuestion && !options.resume) {
         const now = () => sameGateway(gateway, context.settings, context.signal);
-        const names = async () => (await listModels(await now(), context.signal)).map(({ id }) => id);
-        const findModel = async (name: string) => chatModel(await now(), name, context.signal);
-        const factsOf: ChatStart["factsOf"] = async (...answer) => answerFacts(...answer, await now(), context);
-        return holdConversation({ model, asks, thinking, streams, listModels: names, findModel, factsOf }, context);
+        return holdConversation({ model, asks, thinking, streams, gateway: now }, context);
       }
       const leave = new AbortController();
       let stream: ReliableStream;
       let answering: ChatModel = model;
       if (options.resume) {
-        const leftover = await pickLeftover(question, streams, context, leave.signal);
-        if (leftover === undefined) return exitCodes.ok;
-        answering = { name: readStreamNote(leftover.label).model };
-        stream = leftover;
+        stream = await newestLeftover(streams, context, leave.signal);
+        answering = { name: readStreamNote(stream.label).model };
       } else {
         const messages = [{ role: "user" as const, text: question, files }];
         stream = await startChat({ ...asks, model: model.name, messages }, streams, leave.signal);
       }
-      const shown = await showAnswer(stream, leave, { ...options, model: answering.name }, context);
+      const shown = await showAnswer(stream, leave, options, context);
       if (typeof shown === "string") {
         out.note(shown === "left" ? "The answer goes on. `millrace chat --resume` shows it." : "Cancelled.");
         return exitCodes.interrupted;

@@ -19,10 +19,6 @@ export interface Output {
   write(text: string): void;
   /** A value as JSON on stdout: two spaces deep, or on one line. No control in it is raw. */
   json(value: unknown, form?: "line"): void;
-  /** Goes to the start of the line `rows` rows up, erases all below it, and writes the text. Only where `canRedraw`. */
-  redraw(rows: number, text: string): void;
-  /** What an editor of input lines draws for the user's own typing, unchanged. */
-  echo(chunk: string | Uint8Array): void;
   /** A line of talk, on stderr. */
   note(text: string): void;
   /** An error and the next step, on stderr. */
@@ -31,19 +27,11 @@ export interface Output {
   talk(text: string): void;
   /** Ends a line that `write` and `talk` left unfinished. */
   endLine(): void;
-  /** A line on stderr that the next output replaces, such as a spinner; nothing where stderr is no terminal. `""` removes it. */
-  status(text: string): void;
-  /** How many times talk broke an unfinished line of the result. */
-  readonly breaks: number;
   /** Styled for stdout, by marks that take no room and that only this output turns into codes. */
   style(style: Style | readonly Style[], text: string): string;
   readonly isTerminal: boolean;
-  /** Whether the text on the screen can be drawn again: a terminal that moves its cursor. */
-  readonly canRedraw: boolean;
   /** Width of the terminal in columns, as it is now; 80 if it is unknown or reported as 0. */
   readonly columns: number;
-  /** Height of the terminal in rows, as it is now; undefined where unknown. */
-  readonly rows: number | undefined;
 }
 
 export function openOutput(
@@ -57,20 +45,10 @@ export function openOutput(
   const hasColour = colours(stdout);
   const columns = () => stdout.columns || 80;
   const isOneScreen = isTerminal && stderr.isTTY === true;
-  const hasStatus = stderr.isTTY === true && env["TERM"] !== "dumb";
   const isUnfinished = { stdout: false, stderr: false };
-  let breaks = 0;
-  let isStatusShown = false;
   const { mark, toTerminal } = openStyleMarks();
-  const status = (text: string) => {
-    if (!hasStatus || (text === "" && !isStatusShown)) return;
-    if (text !== "" && (isUnfinished.stderr || (isOneScreen && isUnfinished.stdout))) return;
-    stderr.write(`\r\u001B[2K${toTerminal(cutTo(text, Math.max(1, (stderr.columns || 80) - 1)))}`);
-    isStatusShown = text !== "";
-  };
   const put = (text: string) => {
     if (text === "") return;
-    status("");
     if (isOneScreen && isUnfinished.stderr) talk("\n");
     stdout.write(text);
     isUnfinished.stdout = !text.endsWith("\n");
@@ -78,11 +56,7 @@ export function openOutput(
   const print = (text: string) => put(toTerminal(text));
   const talk = (text: string) => {
     if (text === "") return;
-    status("");
-    if (isOneScreen && isUnfinished.stdout) {
-      stderr.write("\n");
-      breaks++;
-    }
+    if (isOneScreen && isUnfinished.stdout) stderr.write("\n");
     if (isOneScreen) isUnfinished.stdout = false;
     stderr.write(toTerminal(text));
     isUnfinished.stderr = !text.endsWith("\n");
@@ -100,8 +74,6 @@ export function openOutput(
     row: (text) => print(`${isTerminal ? cutTo(text, columns()) : text}\n`),
     write: (text) => (isTerminal ? print(text) : put(text)),
     json: (value, form) => put(`${jsonText(value, form === "line" ? undefined : 2)}\n`),
-    redraw: (rows, text) => put(`${rows > 0 ? `\u001B[${rows}A` : ""}\r\u001B[J${toTerminal(text)}`),
-    echo: (chunk) => void stdout.write(chunk),
     note,
     problem: ({ message, hint }) => {
       note(`${label("red", "error:")} ${message}`);
@@ -109,22 +81,13 @@ export function openOutput(
     },
     talk,
     endLine: () => {
-      status("");
       if (isUnfinished.stdout) put("\n");
       if (isUnfinished.stderr) talk("\n");
     },
-    status,
-    get breaks() {
-      return breaks;
-    },
     style: (style, text) => (hasColour ? mark(style, text) : text),
     isTerminal,
-    canRedraw: isTerminal && env["TERM"] !== "dumb",
     get columns() {
       return columns();
-    },
-    get rows() {
-      return stdout.rows;
     },
   };
 }
@@ -132,7 +95,7 @@ export function openOutput(
 /** All that a command may touch of the world: handed in, so that every command is tested in process. */
 export interface Io {
   readonly stdin: Readable & { readonly isTTY?: boolean };
-  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number };
   readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number };
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;
