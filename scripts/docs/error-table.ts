@@ -1,6 +1,7 @@
-import { defaultHints, type ErrorCode } from "../../src/base/errors.ts";
+import { type ErrorCode, errorCodes } from "../../src/base/errors.ts";
 import { exitCodeFor } from "../../src/cli/terminal/exit-codes.ts";
-import { encodeAnthropicError, encodeOpenAiError } from "../../src/gateway/dialects/errors.ts";
+import { encodeAnthropicError } from "../../src/gateway/dialects/anthropic-messages/errors.ts";
+import { encodeOpenAiError } from "../../src/gateway/dialects/openai-errors.ts";
 import { list } from "./markdown.ts";
 
 /** Why each error happens, for a person who has just seen it. */
@@ -28,11 +29,9 @@ const causes: Readonly<Record<ErrorCode, string>> = {
   internal: "A bug in Millrace.",
 };
 
-const codes = Object.keys(defaultHints) as readonly ErrorCode[]; // its type says so
-
 /** Every code: its status over HTTP, the exit code of a command, and why it happens. What to do is in the error itself. */
 export function errorList(): string {
-  return list(codes.map(lineOf));
+  return list(errorCodes.map(lineOf));
 }
 
 function lineOf(code: ErrorCode): readonly [name: string, meaning: string] {

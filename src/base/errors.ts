@@ -1,27 +1,74 @@
 import { productToday } from "./ide-name.ts";
-/** The kinds of failure, the same for every layer and every API. This list is closed; each dialect maps it with a total record. */
-export type ErrorCode =
-  | "ide_not_running"
-  | "not_signed_in"
-  | "consent_needed"
-  | "unauthenticated"
-  | "unknown_model"
-  | "model_not_allowed"
-  | "quota_exhausted"
-  | "rate_limited"
-  | "context_too_long"
-  | "invalid_request"
-  | "idempotency_conflict"
-  | "backend_retired"
-  | "upstream_failed"
-  | "upstream_timeout"
-  | "cancelled"
-  | "degraded"
-  | "unavailable"
-  | "expired"
-  | "internal";
 
-/** `details.reason` of an `upstream_failed` whose answer cannot be used; asking again would hardly help. */
+/** What failed, as coarse as the words of the APIs: each dialect has its words for each kind. */
+export type ErrorKind =
+  | "request"
+  | "permission"
+  | "key"
+  | "model"
+  | "size"
+  | "quota"
+  | "rate"
+  | "upstream"
+  | "timeout"
+  | "busy"
+  | "fault";
+
+/** All that is decided about an error. */
+export interface ErrorRow {
+  readonly kind: ErrorKind;
+  /**
+   * The HTTP status. An error that waiting cannot solve is a 4xx, because programs repeat each 5xx. A 503 for a missing IDE made six
+   * clients retry for 20 to 400 seconds. Source: docs/clients.md, "After a failure".
+   */
+  readonly status: number;
+  /** Anthropic's status, where it is another one: 529 means "try later". */
+  readonly anthropicStatus?: number;
+  /**
+   * Whether a repeat can help: of the same request, and of an attach to its stream, which is told so by an error without details.
+   *
+   * - `soon`: both
+   * - `resume`: both, but an attach only after the stream's request was accepted
+   * - `attach`: only such an attach. The gateway has just looked for an IDE, so a request that is sent again finds the same.
+   * - without: neither
+   */
+  readonly repeat?: "soon" | "resume" | "attach";
+  /** Whether a prompt follows at once if the same request comes again all the same. `turns/back-off.ts` has the waits. */
+  readonly prompt: "at_once" | "after_a_wait" | "after_a_long_wait";
+  /** The request caused it: its author corrects it, and nothing is broken. */
+  readonly isMistake?: true;
+  /** No program may repeat the request by itself, from the first time on. */
+  readonly isFinal?: true;
+}
+
+/** The one table of errors: every code, the same for every layer and every API. This list is closed. */
+const table = {
+  ide_not_running: { kind: "request", status: 424, repeat: "attach", prompt: "at_once" },
+  not_signed_in: { kind: "permission", status: 403, prompt: "at_once" },
+  consent_needed: { kind: "permission", status: 403, prompt: "at_once" },
+  unauthenticated: { kind: "key", status: 401, prompt: "at_once" },
+  unknown_model: { kind: "model", status: 404, prompt: "at_once", isMistake: true },
+  model_not_allowed: { kind: "permission", status: 403, prompt: "at_once", isMistake: true },
+  quota_exhausted: { kind: "quota", status: 429, prompt: "after_a_long_wait" },
+  rate_limited: { kind: "rate", status: 429, repeat: "soon", prompt: "after_a_wait" },
+  context_too_long: { kind: "size", status: 400, prompt: "after_a_wait", isMistake: true },
+  invalid_request: { kind: "request", status: 400, prompt: "after_a_wait", isMistake: true },
+  idempotency_conflict: { kind: "request", status: 422, prompt: "at_once", isMistake: true },
+  backend_retired: { kind: "permission", status: 403, prompt: "at_once" },
+  upstream_failed: { kind: "upstream", status: 502, anthropicStatus: 529, repeat: "resume", prompt: "at_once" },
+  upstream_timeout: { kind: "timeout", status: 504, repeat: "resume", prompt: "at_once" },
+  cancelled: { kind: "fault", status: 499, prompt: "at_once" },
+  degraded: { kind: "fault", status: 503, repeat: "soon", prompt: "at_once" },
+  unavailable: { kind: "busy", status: 503, repeat: "soon", prompt: "at_once" },
+  expired: { kind: "request", status: 410, prompt: "at_once" },
+  internal: { kind: "fault", status: 500, prompt: "at_once" },
+} as const satisfies Readonly<Record<string, ErrorRow>>;
+
+export type ErrorCode = keyof typeof table;
+
+export const errorCodes = Object.keys(table) as readonly ErrorCode[]; // by the type above
+
+/** `details.reason` of an `upstream_failed` whose answer cannot be used: the turn itself has asked the model twice. */
 export const unusableAnswer = "unusable_answer";
 
 /** `details.reason` of an `upstream_failed` whose conversation the user stopped or deleted in the IDE: nobody wants it asked again by itself. */
@@ -33,19 +80,26 @@ export const lostPrompt = "lost_prompt";
 /** `details.reason` of a failure after `started` whose prompt certainly was not sent: its Idempotency-Key is not spent. */
 export const unsentPrompt = "unsent_prompt";
 
+/** What a reason changes in the row of its code. */
+const reasonRows: Readonly<Record<string, Partial<ErrorRow>>> = {
+  [unusableAnswer]: { isFinal: true, prompt: "after_a_wait" },
+  [stoppedInIde]: { isFinal: true, prompt: "after_a_wait" },
+  [lostPrompt]: { isFinal: true },
+};
+
 /** The `reason` in an error's details, if it has one. */
 export function reasonOf({ details }: Pick<ErrorRecord, "details">): unknown {
   return typeof details === "object" && details !== null && "reason" in details ? details.reason : undefined;
 }
 
-/** Failures that the request itself caused: its author corrects it, and nothing is broken. */
-export const requestMistakes: readonly ErrorCode[] = [
-  "unknown_model",
-  "model_not_allowed",
-  "context_too_long",
-  "invalid_request",
-  "idempotency_conflict",
-];
+/** All that is decided about an error, by its code and its reason. */
+export function rowOf(error: Pick<ErrorRecord, "code" | "details">): ErrorRow {
+  const reason = reasonOf(error);
+  return { ...table[error.code], ...(typeof reason === "string" ? reasonRows[reason] : undefined) };
+}
+
+/** Failures that the request itself caused. */
+export const requestMistakes = errorCodes.filter((code) => rowOf({ code }).isMistake);
 
 /** The hint for each code, if the error has no better one. */
 export const defaultHints: Readonly<Record<ErrorCode, string>> = {
@@ -161,6 +215,11 @@ export function isMillraceError(value: unknown): value is MillraceError {
 /** Whether a store failed, and nothing else. */
 export function isDegraded(error: unknown): error is MillraceError {
   return isMillraceError(error) && error.code === "degraded";
+}
+
+/** Whether the account may send nothing now: its quota is used up, or it sent too much in a short time. */
+export function isLimit({ code }: { readonly code: ErrorCode }): boolean {
+  return code === "quota_exhausted" || code === "rate_limited";
 }
 
 /** Whether there is no IDE to ask now; one may come. */

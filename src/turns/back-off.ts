@@ -1,11 +1,4 @@
-import {
-  type ErrorCode,
-  type ErrorRecord,
-  MillraceError,
-  reasonOf,
-  stoppedInIde,
-  unusableAnswer,
-} from "../base/errors.ts";
+import { type ErrorRecord, type ErrorRow, isLimit, MillraceError, rowOf } from "../base/errors.ts";
 import type { TurnEventBody } from "../log/event.ts";
 import type { EventStage } from "./event-stage.ts";
 
@@ -20,54 +13,24 @@ export const seriesMs = 15 * 60 * second;
 const early = [30, 60, 120, 300].map((s) => s * second);
 const late = [60, 120, 300].map((s) => s * second);
 
-const oneMore = { nothing: { atOnce: 1, waitsMs: early }, a_part: { atOnce: 1, waitsMs: late } } as const;
-const noMore = { nothing: { atOnce: 0, waitsMs: early }, a_part: { atOnce: 0, waitsMs: late } } as const;
-
-const quota = { nothing: { atOnce: 0, waitsMs: late }, a_part: { atOnce: 0, waitsMs: late } } as const;
-
-type Rules = Readonly<
-  Record<
-    AnswerReach,
-    {
-      /** How many prompts may follow the first failure at once. */
-      readonly atOnce: 0 | 1;
-      /** After each further failure, how long no prompt may follow; ms. The last wait stays. */
-      readonly waitsMs: readonly number[];
-    }
-  >
->;
+/** How many prompts may follow a failure at once, and after each further one how long none may follow; ms. The last wait stays. */
+interface Rule {
+  readonly atOnce: 0 | 1;
+  readonly waitsMs: readonly number[];
+}
 
 /**
- * The one table of the prompts that may follow a failed turn when the same caller sends the same body again without a key. Checked
- * cell by cell against docs/dev/turn-machine.md.
+ * The prompts that may follow a failed turn when the same caller sends the same body again without a key. Which rule holds for an
+ * error is in the table of errors. Checked cell by cell against docs/dev/turn-machine.md.
  *
  * A refusal (`quota_exhausted`, `rate_limited`, plan, policy) will not change at once, so it gets no prompt at once. A failure that a
  * restart or a login may solve gets one prompt at once.
  */
-export const repeatRules: Readonly<Record<ErrorCode, Rules>> = {
-  ide_not_running: oneMore,
-  not_signed_in: oneMore,
-  consent_needed: oneMore,
-  unauthenticated: oneMore,
-  unknown_model: oneMore,
-  model_not_allowed: oneMore,
-  quota_exhausted: quota,
-  rate_limited: noMore,
-  context_too_long: noMore,
-  invalid_request: noMore,
-  idempotency_conflict: oneMore,
-  backend_retired: oneMore,
-  upstream_failed: oneMore,
-  upstream_timeout: oneMore,
-  cancelled: oneMore,
-  degraded: oneMore,
-  unavailable: oneMore,
-  expired: oneMore,
-  internal: oneMore,
+const repeatRules: Readonly<Record<ErrorRow["prompt"], Readonly<Record<AnswerReach, Rule>>>> = {
+  at_once: { nothing: { atOnce: 1, waitsMs: early }, a_part: { atOnce: 1, waitsMs: late } },
+  after_a_wait: { nothing: { atOnce: 0, waitsMs: early }, a_part: { atOnce: 0, waitsMs: late } },
+  after_a_long_wait: { nothing: { atOnce: 0, waitsMs: late }, a_part: { atOnce: 0, waitsMs: late } },
 };
-
-/** Reasons of an `upstream_failed` that no prompt follows at once: the turn itself has asked the model twice already, or the user ended it in the IDE. */
-const finalReasons: ReadonlySet<unknown> = new Set([unusableAnswer, stoppedInIde]);
 
 /** How a body came: as a request, or as a message of a client's stream. */
 export type RepeatSource = "request" | "late_request" | "stream";
@@ -87,7 +50,7 @@ export type Repeat = { readonly type: "prompt" } | { readonly type: "tell"; read
 
 /** Applies the table. Pure. A known reset ends the wait earlier, and so does the wait that the first refusal named. */
 export function repeatOf(series: FailedSeries, nowMs: number): Repeat {
-  const { atOnce, waitsMs } = rulesFor(series.error)[series.reached];
+  const { atOnce, waitsMs } = repeatRules[rowOf(series.error).prompt][series.reached];
   const spent = series.prompts - atOnce;
   if (spent <= 0) return { type: "prompt" };
   const ruledMs = waitsMs[Math.min(spent, waitsMs.length) - 1] ?? 0;
@@ -107,7 +70,7 @@ export function failedAgain(
   reached: AnswerReach,
   nowMs: number,
 ): ErrorRecord {
-  if (error.code === "quota_exhausted" || error.code === "rate_limited") return error;
+  if (isLimit(error)) return error;
   const repeat = repeatOf({ error, reached, atMs: nowMs, prompts: earlier.prompts + 1 }, nowMs);
   if (repeat.type === "prompt") return error;
   const left = Math.ceil((repeat.untilMs - nowMs) / second);
@@ -119,10 +82,6 @@ export function failedAgain(
 export function waitAfterFirst(error: ErrorRecord): number {
   const repeat = repeatOf({ error, reached: "nothing", atMs: 0, prompts: 1 }, 0);
   return repeat.type === "prompt" ? 0 : Math.ceil(repeat.untilMs / second);
-}
-
-export function rulesFor(error: ErrorRecord): Rules {
-  return error.code === "upstream_failed" && finalReasons.has(reasonOf(error)) ? noMore : repeatRules[error.code];
 }
 
 /** The same failure once more: `repeated` makes every API answer it with a status on which clients stop. */

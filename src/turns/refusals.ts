@@ -1,7 +1,7 @@
 import { agentOfModel } from "../backends/backend.ts";
 import { deadline } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
-import { type ErrorRecord, MillraceError } from "../base/errors.ts";
+import { type ErrorRecord, isLimit, MillraceError } from "../base/errors.ts";
 import type { ModelUid } from "../base/ids.ts";
 import type { TerminalEvent } from "../log/event.ts";
 import type { EventStage } from "./event-stage.ts";
@@ -195,10 +195,6 @@ function toldAnew(refusal: Refusal, { resetsInMs }: ModelLimit, nowMs: number): 
   const untilMs = nowMs + (resetsInMs ?? rememberMs);
   const error = resetsInMs === undefined ? refusal.error : { ...refusal.error, resetsAtMs: untilMs };
   return { ...refusal, error, untilMs, toldAtMs: nowMs };
-}
-
-function isLimit({ code }: ErrorRecord): boolean {
-  return code === "quota_exhausted" || code === "rate_limited";
 }
 
 function windowOf({ details }: ErrorRecord): "daily" | "weekly" | undefined {

@@ -367,7 +367,7 @@ export const mutants: readonly Mutant[] = [
     name: "a prompt that did not arrive is told only at the client's second attempt",
     file: "src/gateway/dialects/errors.ts",
     in: "statusFor",
-    code: "error.repeated === true || hasFinalReason(error)",
+    code: "error.repeated === true || rowOf(error).isFinal",
     becomes: "error.repeated === true",
     tests: ["src/gateway/dialects/by-client.test.ts"],
   },

@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { ModelUid } from "../../base/ids.ts";
-import type { UpstreamReason } from "../../language-server/errors/error-table.ts";
+import type { UpstreamReason } from "../../language-server/errors/symptoms.ts";
 import type { Capabilities } from "../../language-server/language-server.ts";
 import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 import type { AcpAgent, AcpModel } from "../acp/agent.ts";

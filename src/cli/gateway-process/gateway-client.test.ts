@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, expect, it } from "vitest";
 import { MillraceError } from "../../base/errors.ts";
 import { Secret } from "../../base/secret.ts";
-import { encodeOpenAiError } from "../../gateway/dialects/errors.ts";
+import { encodeOpenAiError } from "../../gateway/dialects/openai-errors.ts";
 import { readSettings } from "../settings.ts";
 import { callGateway, silentGateway } from "./gateway-client.ts";
 

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { type ErrorCode, type ErrorRecord, lostPrompt, MillraceError, unusableAnswer } from "../../base/errors.ts";
+import { encodeAnthropicError } from "./anthropic-messages/errors.ts";
 import { clientName, forClient, streamErrorForClient } from "./by-client.ts";
 import type { Dialect } from "./dialect.ts";
-import { encodeAnthropicError, encodeOpenAiError, sizedError } from "./errors.ts";
+import { sizedError } from "./errors.ts";
 import { encodeOllamaError } from "./ollama/encode.ts";
 import { encodeStreamError } from "./openai-chat/encode.ts";
+import { encodeOpenAiError } from "./openai-errors.ts";
 
 const quota = new MillraceError("quota_exhausted", "No more.", { repeated: true }).toRecord();
 const broken = new MillraceError("internal", "It broke.", { repeated: true }).toRecord();

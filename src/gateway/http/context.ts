@@ -3,10 +3,12 @@ import { type ErrorRecord, isMillraceError, MillraceError, toMillraceError } fro
 import type { Turns } from "../../turns/turns.ts";
 import type { DashboardSessions } from "../dashboard/dashboard-sessions.ts";
 import type { GatewayEvents } from "../dashboard/turn-feed.ts";
+import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
 import { clientName, forClient } from "../dialects/by-client.ts";
 import type { Dialect } from "../dialects/dialect.ts";
-import { encodeAnthropicError, encodeGeminiError, encodeOpenAiError } from "../dialects/errors.ts";
+import { encodeGeminiError } from "../dialects/gemini/errors.ts";
 import { encodeOllamaError } from "../dialects/ollama/encode.ts";
+import { encodeOpenAiError } from "../dialects/openai-errors.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { PdfReader } from "../pdf/pdf-reader.ts";
 import type { Bodies } from "./body.ts";

@@ -2,7 +2,7 @@ import { createParser } from "eventsource-parser";
 import type { MillraceError } from "../../base/errors.ts";
 import { sortableId } from "../../base/ids.ts";
 import { isObject, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
-import { encodeOpenAiError } from "../dialects/errors.ts";
+import { encodeOpenAiError } from "../dialects/openai-errors.ts";
 import { responsePrefix } from "../dialects/openai-responses/response-object.ts";
 import { type BodyMemory, memoryOf } from "./body.ts";
 import { type JsonCost, JsonScan, refuseCostly } from "./json-scan.ts";

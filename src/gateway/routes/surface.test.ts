@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { defaultHints, type ErrorCode, MillraceError } from "../../base/errors.ts";
+import { type ErrorCode, errorCodes, MillraceError } from "../../base/errors.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
 import { reportsOf } from "../../usage/reports.ts";
 import { snapshotOf } from "../../usage/snapshot.fake.ts";
 import { fakeConsents } from "../consents.fake.ts";
-import { encodeAnthropicError, encodeOpenAiError } from "../dialects/errors.ts";
+import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
+import { encodeOpenAiError } from "../dialects/openai-errors.ts";
 import { fakeGateway } from "../gateway.fake.ts";
 import {
   everyAnswer,
@@ -201,7 +202,7 @@ describe("the list of errors in docs/help.md", () => {
   const codes = rows.map(([, code]) => code as ErrorCode); // a code that is none has no status, and fails below
 
   it("has every code", () => {
-    expect(codes.sort()).toEqual(Object.keys(defaultHints).sort());
+    expect(codes.sort()).toEqual(errorCodes.toSorted());
   });
 
   it.each(

@@ -1,6 +1,6 @@
 import { isMillraceError } from "../../base/errors.ts";
-import type { UpstreamReason } from "./error-table.ts";
 import { upstreamReason } from "./errors.ts";
+import type { UpstreamReason } from "./symptoms.ts";
 
 /**
  * The kind of a failed call, beyond the error's code. It decides whether the server may have acted on the call.

@@ -6,9 +6,9 @@ import { type ErrorCode, MillraceError } from "../../base/errors.ts";
 import { Secret } from "../../base/secret.ts";
 import { CortexErrorDetailsSchema } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { type CallFailureKind, callFailure } from "./call-failure.ts";
-import { errorTable, nodeErrorTable, type UpstreamReason } from "./error-table.ts";
 import { asRetired, errorFromDetails, errorFromText, translateError, upstreamReason } from "./errors.ts";
 import { recorded } from "./recorded-errors.fake.ts";
+import { nodeSymptoms, type UpstreamReason, upstreamSymptoms } from "./symptoms.ts";
 
 const nowMs = 1_770_000_000_000;
 const context = { nowMs, secrets: [new Secret("sk-ws-01-planted")] };
@@ -31,8 +31,8 @@ describe("what a language server says", () => {
   });
 
   it("is known by a row of the table that some recorded text needs: no row is idle", () => {
-    const idle = errorTable.filter(
-      (row) => !recorded.some(([text]) => errorTable.find((candidate) => candidate.pattern.test(text)) === row),
+    const idle = upstreamSymptoms.filter(
+      (row) => !recorded.some(([text]) => upstreamSymptoms.find((candidate) => candidate.pattern.test(text)) === row),
     );
     expect(idle.map((row) => row.reason)).toEqual([]);
   });
@@ -116,7 +116,7 @@ describe("a broken connection", () => {
   });
 
   it("has rows that name a code each, none of them idle", () => {
-    const idle = nodeErrorTable.filter((row) => !codes.some(([code]) => row.pattern.test(code)));
+    const idle = nodeSymptoms.filter((row) => !codes.some(([code]) => row.pattern.test(code)));
     expect(idle).toEqual([]);
   });
 });

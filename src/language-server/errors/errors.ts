@@ -4,8 +4,9 @@ import type { Secret } from "../../base/secret.ts";
 import { quotable } from "../../base/shown-text.ts";
 import type { CortexErrorDetails } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { isWithoutCascade } from "../product-name.ts";
-import { type ErrorRow, errorTable, nodeErrorTable, type UpstreamReason } from "./error-table.ts";
-import { inWindow, parseResetTime, parseRetryAfter, type ResetTime, windowNamed } from "./reset-time.ts";
+import { parseRetryAfter } from "./reset-time.ts";
+import { symptomError } from "./symptom.ts";
+import { nodeSymptoms, type UpstreamReason, type UpstreamSymptom, upstreamSymptoms } from "./symptoms.ts";
 
 /** The facts of a call that translating its error needs: the time, and the secrets that must never appear in a text. */
 export interface ErrorContext {
@@ -81,7 +82,7 @@ export function asRetired(error: unknown, ideVersion: string): unknown {
 }
 
 const reasons: ReadonlySet<unknown> = new Set<UpstreamReason>([
-  ...[...errorTable, ...nodeErrorTable].map((row) => row.reason),
+  ...[...upstreamSymptoms, ...nodeSymptoms].map((row) => row.reason),
   "unavailable",
   "unclear",
   "other",
@@ -112,11 +113,11 @@ function ownError(error: unknown): MillraceError | undefined {
   return undefined;
 }
 
-function nodeErrorRow(error: unknown): ErrorRow | undefined {
+function nodeErrorRow(error: unknown): UpstreamSymptom | undefined {
   let current = error;
   for (let depth = 0; current instanceof Error && depth < 8; depth++) {
     const code: unknown = "code" in current ? current.code : undefined;
-    const row = typeof code === "string" ? nodeErrorTable.find((r) => r.pattern.test(code)) : undefined;
+    const row = typeof code === "string" ? nodeSymptoms.find((r) => r.pattern.test(code)) : undefined;
     if (row !== undefined) return row;
     const inner: unknown = current instanceof AggregateError ? current.errors[0] : undefined;
     current = inner ?? current.cause;
@@ -125,13 +126,13 @@ function nodeErrorRow(error: unknown): ErrorRow | undefined {
 }
 
 /** Only the head of a text is searched: stack traces are long, and the error's text is at their start. */
-function rowByText(text: string): ErrorRow | undefined {
+function rowByText(text: string): UpstreamSymptom | undefined {
   const head = text.slice(0, 4096);
-  return errorTable.find((row) => row.pattern.test(head));
+  return upstreamSymptoms.find((row) => row.pattern.test(head));
 }
 
 /** A status code alone says little; the text comes first, except where the code is the whole message. */
-function rowFor(code: Code, text: string): ErrorRow {
+function rowFor(code: Code, text: string): UpstreamSymptom {
   if (retiredRows.some(({ pattern }) => pattern.test(text.slice(0, 4096)))) return rowByText(text) ?? notImplementedRow;
   if (code === Code.Unimplemented || /^HTTP 404\b/.test(text)) return notImplementedRow;
   const row = rowByText(text);
@@ -142,24 +143,24 @@ function rowFor(code: Code, text: string): ErrorRow {
 }
 
 /** The first row of that reason. */
-function rowNamed(reason: UpstreamReason): ErrorRow {
-  return errorTable.find((row) => row.reason === reason) ?? otherRow("internal");
+function rowNamed(reason: UpstreamReason): UpstreamSymptom {
+  return upstreamSymptoms.find((row) => row.reason === reason) ?? otherRow("internal");
 }
 
 const notImplementedRow = rowNamed("not_implemented");
-const retiredRows = errorTable.filter(({ reason }) => reason === "retired");
+const retiredRows = upstreamSymptoms.filter(({ reason }) => reason === "retired");
 /** Without a text it is unknown which of the two credentials was refused. */
-const csrfRow: ErrorRow = {
+const csrfRow: UpstreamSymptom = {
   ...rowNamed("csrf_refused"),
   message: "The IDE's server refused the CSRF token or the API key.",
   hint: "Try again: the IDE is looked for anew. If it stays, sign in inside the IDE again and run `millrace doctor`.",
 };
 
-function otherRow(code: ErrorCode, reason: UpstreamReason = "other"): ErrorRow {
+function otherRow(code: ErrorCode, reason: UpstreamReason = "other"): UpstreamSymptom {
   return { pattern: /^/, code, reason, message: "The IDE's server failed." };
 }
 
-const rowByCode: Readonly<Record<Code, ErrorRow>> = {
+const rowByCode: Readonly<Record<Code, UpstreamSymptom>> = {
   [Code.Canceled]: otherRow("upstream_failed", "upstream_dropped"),
   [Code.Unknown]: otherRow("upstream_failed", "unclear"),
   [Code.InvalidArgument]: { ...otherRow("invalid_request"), message: "The IDE's server refused the request." },
@@ -189,38 +190,25 @@ interface RowExtras {
   readonly searched?: string;
 }
 
-function fromRow(row: ErrorRow, text: string, context: ErrorContext, extras: RowExtras): MillraceError {
-  const searched = extras.searched ?? text;
+function fromRow(row: UpstreamSymptom, text: string, context: ErrorContext, extras: RowExtras): MillraceError {
+  const { cause, retryAfter, searched = text } = extras;
   const errorId = extras.errorId ?? /error ID: ([\w-]{1,64})/i.exec(searched)?.[1];
   const traceId = /trace ID: ([\w-]{1,64})/i.exec(searched)?.[1];
-  const window = row.code === "quota_exhausted" ? windowNamed(searched) : undefined;
   const details: UpstreamDetails = {
     reason: row.reason,
     ...(errorId === undefined ? {} : { errorId }),
     ...(traceId === undefined ? {} : { traceId }),
-    ...(window === undefined ? {} : { window }),
   };
-  const limited = row.code === "rate_limited" || row.code === "quota_exhausted";
-  const reset = limited ? resetTime(searched, extras.retryAfter, context.nowMs) : undefined;
-  return new MillraceError(row.code, message(row, text, context.secrets), {
-    ...(row.hint === undefined ? {} : { hint: row.hint }),
-    ...reset,
-    details,
-    ...(extras.cause === undefined ? {} : { cause: extras.cause }),
-  });
-}
-
-function resetTime(text: string, retryAfter: string | undefined, nowMs: number): ResetTime | undefined {
-  const byHeader = retryAfter === undefined ? undefined : parseRetryAfter(retryAfter, nowMs);
-  return byHeader ?? parseResetTime(text, nowMs);
+  const reset = retryAfter === undefined ? undefined : parseRetryAfter(retryAfter, context.nowMs);
+  const said = { ...row, message: message(row, text, context.secrets) };
+  return symptomError(said, searched, { nowMs: context.nowMs, reset, details, cause });
 }
 
 /** Reasons whose own words say more than ours: unknown failures, and which model to take instead. */
 const quoted: ReadonlySet<UpstreamReason> = new Set(["other", "unclear", "model_retired"]);
 
 /** Our words; where no row knew the text, also the server's own, cut to a line and without anything secret. */
-function message(row: ErrorRow, text: string, secrets: readonly Secret[]): string {
-  if (row.code === "quota_exhausted") return inWindow(row.message, windowNamed(text));
+function message(row: UpstreamSymptom, text: string, secrets: readonly Secret[]): string {
   if (text === "" || !quoted.has(row.reason)) return row.message;
   const values = secrets.map((secret) => secret.reveal()); // only to take them out
   return `${row.message} It says: "${quotable(text, values)}"`;

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import type { ErrorCode } from "../../base/errors.ts";
-import type { UpstreamReason } from "./error-table.ts";
+import type { UpstreamReason } from "./symptoms.ts";
 
 /**
  * The recorded text, the status it came with, and what it means.

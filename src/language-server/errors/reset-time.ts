@@ -19,17 +19,6 @@ export function parseResetTime(text: string, nowMs: number): ResetTime | undefin
   return tail === undefined ? undefined : fromDelay(durationMs(tail), nowMs);
 }
 
-/** Which window of a quota a text names; undefined where it names none, or both. */
-export function windowNamed(text: string): "daily" | "weekly" | undefined {
-  const [daily, weekly] = [/\bdaily\b|\btoday\b/i.test(text), /\bweekly\b|\bthis week\b/i.test(text)];
-  return daily === weekly ? undefined : daily ? "daily" : "weekly";
-}
-
-/** A message about a quota, with the window of it that is used up where one is known. */
-export function inWindow(message: string, window: "daily" | "weekly" | undefined): string {
-  return window === undefined ? message : message.replace("usage quota", `${window} usage quota`);
-}
-
 /** The same from a `retry-after` header: seconds, or an HTTP date. */
 export function parseRetryAfter(value: string, nowMs: number): ResetTime | undefined {
   const seconds = Number(value);

@@ -17,8 +17,8 @@ import type { CallOptions, Client, Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { isMillraceError } from "../../base/errors.ts";
 import type { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
-import type { UpstreamReason } from "../errors/error-table.ts";
 import { upstreamReason } from "../errors/errors.ts";
+import type { UpstreamReason } from "../errors/symptoms.ts";
 import type { Capabilities } from "../language-server.ts";
 
 /** The two calls that may not be made for a look: one leaves a conversation behind, the other is a prompt. */

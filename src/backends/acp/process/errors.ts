@@ -2,7 +2,7 @@ import { type ErrorCode, isMillraceError, MillraceError, type MillraceErrorOptio
 import { isObject, writeJson } from "../../../base/json.ts";
 import { fileProblem } from "../../../base/node/file-problem.ts";
 import { quotable } from "../../../base/shown-text.ts";
-import { inWindow, parseResetTime, windowNamed } from "../../../language-server/errors/reset-time.ts";
+import { type Symptom, symptomError } from "../../../language-server/errors/symptom.ts";
 import type { Fit } from "../known/own-settings.ts";
 import { ProcessLoss, RpcError } from "../wire/rpc-peer.ts";
 import { textsIn } from "./error-texts.ts";
@@ -20,10 +20,7 @@ export interface AgentErrorContext {
   readonly hasNoTools?: boolean;
 }
 
-interface Row {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly hint?: string;
+interface Row extends Symptom {
   /** JSON-RPC codes that mean this where no row knows the text. */
   readonly codes?: readonly number[];
   /** `_cognition.ai/agent_stopped` causes and `errorKind`s that mean this. */
@@ -273,18 +270,11 @@ function rowFor(text: string, cause: string | undefined, code: number): Row {
 }
 
 function fromRow(row: Row, text: string, context: AgentErrorContext, cause: unknown): MillraceError {
-  const limited = row.code === "quota_exhausted" || row.code === "rate_limited";
-  const reset = limited ? parseResetTime(text, context.nowMs) : undefined;
-  const window = row.code === "quota_exhausted" ? windowNamed(text) : undefined;
-  const said = inWindow(row.message, window);
   const hint = row.hint ?? hintFor(row.code, context);
   const quoted = row === other && text !== "" ? ` It says: "${quotable(text)}"` : "";
-  return new MillraceError(row.code, said.replace("The agent", `The agent "${context.agent}"`) + quoted, {
-    ...(hint === undefined ? {} : { hint }),
-    ...reset,
-    ...(window === undefined ? {} : { details: { window } }),
-    ...(cause === undefined ? {} : { cause }),
-  });
+  const message = row.message.replace("The agent", `The agent "${context.agent}"`) + quoted;
+  const said = { code: row.code, message, ...(hint === undefined ? {} : { hint }) };
+  return symptomError(said, text, { nowMs: context.nowMs, cause });
 }
 
 function hintFor(code: ErrorCode, { agent, command = agent, vendor }: AgentErrorContext): string | undefined {

@@ -12,8 +12,9 @@ import {
   millraceEnd,
 } from "../answer.ts";
 import { type Dialect, type EncodeContext, type Encoder, toldPlace, type WireEvent, wireId } from "../dialect.ts";
-import { anthropicErrorBody, encodeAnthropicError, failureOf } from "../errors.ts";
+import { failureOf } from "../errors.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
+import { encodeAnthropicError } from "./errors.ts";
 import { parseMessagesRequest } from "./request.ts";
 
 /**
@@ -24,7 +25,7 @@ import { parseMessagesRequest } from "./request.ts";
  */
 function messagesEncoder(context: EncodeContext): Encoder {
   const fold = new AnswerFold(context.parsed.request);
-  const broken = (error: ErrorRecord) => [write(anthropicErrorBody(error, context.requestId))];
+  const broken = (error: ErrorRecord) => [write(encodeAnthropicError(error, context.requestId).body)];
   const encodeStep = (step: AnswerStep): readonly WireEvent[] => {
     switch (step.type) {
       case "open":

@@ -11,8 +11,9 @@ import {
   type ToolCallBlock,
 } from "../answer.ts";
 import { type Dialect, type EncodeContext, type Encoder, toldPlace, type WireEvent, wireId } from "../dialect.ts";
-import { encodeGeminiError, failureOf } from "../errors.ts";
+import { failureOf } from "../errors.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
+import { encodeGeminiError } from "./errors.ts";
 import { type GeminiWire, parseGeminiRequest } from "./request.ts";
 
 /**

@@ -18,7 +18,7 @@ import {
   type WireError,
   type WireEvent,
 } from "../dialect.ts";
-import { encodeOpenAiError, failureOf, messageOf } from "../errors.ts";
+import { type FirstSentences, failureOf, messageOf, modelIn, retryHeaders, statusFor } from "../errors.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
 import { type OllamaWire, parseOllamaRequest } from "./request.ts";
 
@@ -38,7 +38,7 @@ function ollamaEncoder(context: EncodeContext): Encoder {
   const line = (said: LineParts, more: JsonObject = {}): WireEvent => ({
     data: writeJson({ ...head(context), ...spell(context, said), done: false, ...more }),
   });
-  const broken = (error: ErrorRecord) => [{ data: writeJson(ollamaErrorBody(error)) }];
+  const broken = (error: ErrorRecord) => [{ data: writeJson(encodeOllamaError(error).body) }];
   const write = (step: AnswerStep): readonly WireEvent[] => {
     switch (step.type) {
       case "open":
@@ -123,14 +123,14 @@ function durationsOf({ createdAtMs }: EncodeContext, answer: Answer): JsonObject
   };
 }
 
-/** An error as Ollama writes it, whole and in a stream: its clients show `error` as it is. Source: docs/dev/wire/clients.md, "Ollama". */
-function ollamaErrorBody(error: ErrorRecord): { readonly error: string } {
-  return { error: messageOf(error, "ollama") };
-}
+const says: FirstSentences = {
+  model: (error) => `model '${modelIn(error)}' not found.`,
+  size: () => "The input length exceeds the context length.",
+};
 
-/** Status and headers are OpenAI's. */
-export function encodeOllamaError(error: ErrorRecord, requestId: string): WireError {
-  return { ...encodeOpenAiError(error, requestId), body: ollamaErrorBody(error) };
+/** An error as Ollama writes it, whole and in a stream: its clients show `error` as it is. Source: docs/dev/wire/clients.md, "Ollama". */
+export function encodeOllamaError(error: ErrorRecord): WireError {
+  return { status: statusFor(error), headers: retryHeaders(error), body: { error: messageOf(error, says) } };
 }
 
 /** Ollama: `POST /api/chat` and `POST /api/generate`, whose bodies differ in how they say the question. */

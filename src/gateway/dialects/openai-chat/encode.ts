@@ -11,7 +11,8 @@ import {
   textOf,
 } from "../answer.ts";
 import { type Dialect, type EncodeContext, type Encoder, toldPlace, type WireEvent, wireId } from "../dialect.ts";
-import { encodeOpenAiError, failureOf, openAiErrorBody } from "../errors.ts";
+import { failureOf } from "../errors.ts";
+import { encodeOpenAiError } from "../openai-errors.ts";
 import { openAiUsage, reportedUsage } from "../openai-usage.ts";
 import { type ChatWire, parseChatRequest } from "./request.ts";
 
@@ -137,7 +138,7 @@ function wholeCall(block: ToolCallBlock): Delta {
  * complete. Source: test/requirements.ts.
  */
 export function encodeStreamError(error: ErrorRecord, requestId: string): WireEvent {
-  return { data: writeJson({ error: openAiErrorBody(error, requestId) }) };
+  return { data: writeJson(encodeOpenAiError(error, requestId).body) };
 }
 
 /** OpenAI Chat Completions: `POST /v1/chat/completions`. */

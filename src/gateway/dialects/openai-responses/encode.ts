@@ -3,7 +3,8 @@ import { type JsonObject, writeJson } from "../../../base/json.ts";
 import type { TurnEvent } from "../../../log/event.ts";
 import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block } from "../answer.ts";
 import { type Dialect, type EncodeContext, type Encoder, toldPlace, type WireEvent } from "../dialect.ts";
-import { encodeOpenAiError, failureOf, openAiErrorBody } from "../errors.ts";
+import { failureOf } from "../errors.ts";
+import { encodeOpenAiError } from "../openai-errors.ts";
 import { parseResponsesRequest, type ResponsesWire } from "./request.ts";
 import { compactionItems, itemId, itemOf, responseObject, summaryPart, textPart } from "./response-object.ts";
 
@@ -148,7 +149,7 @@ class ResponsesEncoder implements Encoder {
 
   /** An error in the form that the vendor documents, and in the form that it sends. */
   #told(record: ErrorRecord): JsonObject {
-    const error = openAiErrorBody(record, this.#context.requestId);
+    const error = encodeOpenAiError(record, this.#context.requestId).body.error;
     const { code, message, param } = error;
     return { code, message, param, error };
   }

@@ -3,7 +3,8 @@ import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { Usage } from "../../../log/event.ts";
 import { type Answer, type Block, millraceEnd, textOf } from "../answer.ts";
 import { type EncodeContext, wireId } from "../dialect.ts";
-import { failureOf, openAiErrorBody } from "../errors.ts";
+import { failureOf } from "../errors.ts";
+import { encodeOpenAiError } from "../openai-errors.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
 import { packNotes } from "./input.ts";
 import type { ResponsesWire } from "./request.ts";
@@ -132,7 +133,7 @@ function outcomeOf(answer: Answer, requestId: string) {
 }
 
 function errorOf(error: ErrorRecord, requestId: string): JsonObject {
-  const { code, message, ...more } = openAiErrorBody(error, requestId);
+  const { code, message, ...more } = encodeOpenAiError(error, requestId).body.error;
   return { code, message, ...more };
 }
 

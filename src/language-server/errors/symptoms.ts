@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../base/errors.ts";
+import type { Symptom } from "./symptom.ts";
 
 /** The exact upstream failure, for code that reacts to it; finer than the taxonomy. */
 export type UpstreamReason =
@@ -39,13 +39,9 @@ export type UpstreamReason =
   /** A refusal in words that no row of the table has. */
   | "other";
 
-export interface ErrorRow {
+export interface UpstreamSymptom extends Symptom {
   readonly pattern: RegExp;
-  readonly code: ErrorCode;
   readonly reason: UpstreamReason;
-  /** The error's message, in our words. */
-  readonly message: string;
-  readonly hint?: string;
 }
 
 const restartHint = "The IDE may have restarted its server. Try again; if it fails again, restart the IDE.";
@@ -55,12 +51,12 @@ const movedHint =
 const schemaHint = "This build of the IDE may have changed its protocol; run `millrace doctor`.";
 
 /**
- * The one table from what a language server writes to what it means, first match wins. The text may come as a gRPC
+ * What a language server writes, and what it means; the first match wins. The text may come as a gRPC
  * trailer, in a Connect error, as an in-band `is_error` message or in an error step. The recorded text of every row is in
  * `errors.test.ts`. Source: docs/dev/wire/language-server.md, "Error texts", "CSRF token refused";
  * docs/dev/wire/devin-desktop.md, "Cascade".
  */
-export const errorTable: readonly ErrorRow[] = [
+export const upstreamSymptoms: readonly UpstreamSymptom[] = [
   {
     pattern: /^unsupported content type /m,
     code: "upstream_failed",
@@ -252,7 +248,7 @@ export const errorTable: readonly ErrorRow[] = [
 ];
 
 /** Node's codes of sockets, HTTP and TLS, by prefix; first match wins. Source: docs/dev/wire/language-server.md, "Error texts". */
-export const nodeErrorTable: readonly ErrorRow[] = [
+export const nodeSymptoms: readonly UpstreamSymptom[] = [
   {
     pattern: /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/,
     code: "ide_not_running",
