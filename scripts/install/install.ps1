@@ -19,6 +19,10 @@ try {
 } finally {
   Remove-Item -Force -ErrorAction SilentlyContinue $part, "$part.sha256"
 }
+$own = $env:MILLRACE_HOME
+if (-not $own) { $own = Join-Path $env:USERPROFILE '.millrace' }
+New-Item -ItemType Directory -Force -Path $own | Out-Null
+[IO.File]::WriteAllText((Join-Path $own 'release.json'), '{"from":"' + $download + '"}') # for `millrace update`
 Write-Output "Installed $folder\millrace.exe."
 Write-Output "Add it to your PATH: [Environment]::SetEnvironmentVariable('Path', [Environment]::GetEnvironmentVariable('Path', 'User') + ';$folder', 'User')"
 Write-Output "Type: & '$folder\millrace.exe' demo"

@@ -23,6 +23,8 @@ if command -v sha256sum >/dev/null; then found=$(sha256sum "$part"); else found=
 [ "$wanted" = "${found%% *}" ] || { echo "error: The file is not the one of the checksum. Nothing was installed." >&2; exit 65; }
 chmod 755 "$part"
 mv -f "$part" "$folder/millrace"
+home=${MILLRACE_HOME:-$HOME/.millrace}
+(umask 077 && mkdir -p "$home" && printf '{"from":"%s"}\n' "$download" >"$home/release.json") # for `millrace update`
 echo "Installed $folder/millrace."
 case ":$PATH:" in
   *":$folder:"*) echo "Type: millrace demo" ;;

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -52,6 +52,8 @@ test.runIf(hasShell)(
       expect(said).toContain(`rm ${bin}/millrace`);
     }
     expect(readdirSync(bin)).toEqual(["millrace"]);
+    const record = JSON.parse(readFileSync(join(home, ".millrace/release.json"), "utf8")) as unknown;
+    expect(record).toEqual({ from: download }); // `millrace update` asks there
     expect(await run(join(bin, "millrace"), ["--version"], home)).toEqual({ code: 0, said: "1.2.3\n" });
   },
 );

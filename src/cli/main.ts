@@ -43,6 +43,7 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   config: async () => (await import("./commands/config.ts")).configCommand,
   completion: async () => (await import("./commands/completion.ts")).completionCommand(loadAll),
   keys: async () => (await import("./commands/keys.ts")).keysCommand,
+  update: async () => (await import("./commands/update.ts")).updateCommand,
   uninstall: async () => (await import("./commands/uninstall.ts")).uninstallCommand,
 };
 

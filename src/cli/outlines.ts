@@ -68,6 +68,7 @@ export const outlines = {
     "bash, zsh, fish or powershell",
   ]),
   keys: outline("keys", "Set up", "Show or replace your key; make keys for other programs"),
+  update: outline("update", "Set up", "Replace Millrace by the newest release, or go back"),
   uninstall: outline("uninstall", "Set up", "Remove everything that Millrace made on this machine"),
 } as const satisfies Readonly<Record<string, CommandOutline>>;
 

@@ -50,6 +50,7 @@ export const ownNames: readonly string[] = [
   "log-key",
   "logs",
   "paused",
+  "release",
   "run",
   "schemas",
   "service",

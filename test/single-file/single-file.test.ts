@@ -1,32 +1,18 @@
-import { execFile, execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { testBundle } from "../../scripts/bundle/test-bundle.ts";
-import { makeSingleFile } from "../../scripts/single-file.ts";
 import { temporaryHome } from "../support/home.ts";
 import { simulator } from "../support/world.ts";
+import { buildOf, runAlone } from "./built.ts";
 
 const work = mkdtempSync(join(tmpdir(), "millrace-single-file-"));
 let program = "";
-beforeAll(async () => {
-  const root = join(import.meta.dirname, "../..");
-  mkdirSync(join(work, "package/dist"), { recursive: true });
-  for (const name of ["package.json", "LICENSE"]) cpSync(join(root, name), join(work, "package", name));
-  cpSync(await testBundle(), join(work, "package/dist/node"), { recursive: true });
-  writeFileSync(join(work, "package/dist/commit"), "0123abcd");
-  program = await makeSingleFile(join(work, "package"), `${process.platform}-${process.arch}`, join(work, "out"));
-}, 600_000);
+beforeAll(async () => void (program = await buildOf("0123abcd", work)), 600_000);
 afterAll(() => rmSync(work, { recursive: true, force: true }));
 
-/** Runs it where no shell would find Node, or anything else. */
-function run(home: string, ...words: readonly string[]) {
-  const env = { PATH: "", HOME: home, USERPROFILE: home, MILLRACE_IDE_ONLY_HOME: home, MILLRACE_PORT: "0" };
-  return new Promise<{ readonly code: unknown; readonly stdout: string; readonly stderr: string }>((resolve) => {
-    execFile(program, words, { env }, (error, stdout, stderr) => resolve({ code: error?.code ?? 0, stdout, stderr }));
-  });
-}
+const run = (home: string, ...words: readonly string[]) => runAlone(program, home, ...words);
 
 test("the file alone says its version with the commit, and nothing else", async () => {
   expect(await run(temporaryHome(), "--version")).toEqual({
@@ -72,6 +58,6 @@ test("it serves in the background, answers, names itself in files of clients, an
 });
 
 test.runIf(process.platform === "linux")("the checksum beside it is that of the file", () => {
-  const said = execFileSync("sha256sum", ["-c", `${program}.sha256`], { cwd: join(work, "out"), encoding: "utf8" });
+  const said = execFileSync("sha256sum", ["-c", `${program}.sha256`], { cwd: dirname(program), encoding: "utf8" });
   expect(said).toMatch(/: OK\n$/);
 });

@@ -133,7 +133,7 @@ export const restartCommand = defineCommand({
 });
 
 /** The command line with the port that was used: clients know it, also where it was any free one. */
-function onSamePort(argv: readonly string[], url: string | undefined): readonly string[] {
+export function onSamePort(argv: readonly string[], url: string | undefined): readonly string[] {
   if (url === undefined) return argv;
   const kept = argv.filter((word, at) => !/^--port(?:=|$)/.test(word) && argv[at - 1] !== "--port");
   return [...kept, "--port", new URL(url).port];

@@ -1,0 +1,397 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import {
+  copyFileSync,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  linkSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+} from "node:fs";
+import { Agent, type IncomingMessage, request } from "node:http";
+import { Agent as HttpsAgent, request as requestHttps } from "node:https";
+import { dirname, extname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { fileURLToPath } from "node:url";
+import { z } from "zod";
+import { bestEffort } from "../../base/async.ts";
+import { MillraceError } from "../../base/errors.ts";
+import { childEnvironment } from "../../base/node/child-environment.ts";
+import { fileProblem } from "../../base/node/file-problem.ts";
+import { loopbackAgent } from "../../base/node/loopback.ts";
+import { moveFileSync, remove, removeIfThere, removeSync } from "../../base/node/move-file.ts";
+import { replaceFileSync } from "../../base/node/replace-file.ts";
+import { startable } from "../../base/node/startable.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
+import { checkStartFiles, startInBackground } from "../gateway-process/background.ts";
+import type { GatewayRecord } from "../gateway-process/gateway-file.ts";
+import { earlierBuild, holderOf, stopMs } from "../gateway-process/home.ts";
+import { readKey } from "../gateway-process/key-file.ts";
+import { flag, text } from "../options.ts";
+import { outlines } from "../outlines.ts";
+import { version } from "../package-files.ts";
+import { askYes, canAsk } from "../terminal/ask-yes.ts";
+import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
+import { actOnService } from "./service.ts";
+import { onSamePort, stopGateway } from "./stop.ts";
+
+/** How this program came onto the machine. `lines`: what a person types where another program keeps it up to date. */
+export type Installation =
+  | { readonly kind: "file"; readonly program: string }
+  | { readonly kind: "npm"; readonly prefix: string }
+  | { readonly kind: "clone"; readonly folder: string }
+  | { readonly kind: "other"; readonly owner: string; readonly lines: readonly string[] };
+
+const owners: readonly (readonly [place: RegExp, owner: string, line: string])[] = [
+  [/\/Cellar\/millrace\//, "Homebrew", "brew upgrade millrace"],
+  [/\/scoop\/apps\/millrace\//i, "Scoop", "scoop update millrace"],
+  [/\/WinGet\/Packages\//i, "winget", "winget upgrade Millrace.Millrace"],
+  [/\/\.bun\/install\//, "Bun", "bun add --global millrace@latest"],
+  [/\/pnpm\/.*\/node_modules\//i, "pnpm", "pnpm add --global millrace@latest"],
+  [/\/yarn\/.*\/node_modules\//i, "Yarn", "yarn global upgrade millrace"],
+];
+
+/** `script`: the file that Node runs, without links; that of Node itself in a program of one file. */
+export function installationOf(script: string, node: string, exists: (file: string) => boolean): Installation {
+  const path = script.replaceAll("\\", "/");
+  const [, owner, line] = owners.find(([place]) => place.test(path)) ?? [];
+  if (owner !== undefined && line !== undefined) return { kind: "other", owner, lines: [line, "millrace restart"] };
+  if (path.includes("/_npx/")) return { kind: "other", owner: "npx", lines: ["npx -y millrace@latest restart"] };
+  if (script === node) return { kind: "file", program: script };
+  const [, folder] = /^(.*?)\/node_modules\//.exec(path) ?? [];
+  if (folder !== undefined && exists(join(folder, "package.json")))
+    return {
+      kind: "other",
+      owner: `the project in ${folder}`,
+      lines: ["npm install millrace@latest", "npx millrace restart"],
+    };
+  if (folder !== undefined) return { kind: "npm", prefix: folder.replace(/\/lib$/, "") };
+  const root = dirname(dirname(dirname(script)));
+  if (exists(join(root, ".git"))) return { kind: "clone", folder: root };
+  return { kind: "other", owner: "what installed it", lines: ["millrace restart"] };
+}
+
+/** A program that can take the place of this one. */
+interface Change {
+  /** What it is, for the question. */
+  readonly what: string;
+  /** Brings it here, whole and checked, and answers its version. Nothing is replaced yet. */
+  bring(): Promise<string>;
+  place(): Promise<void>;
+  /** Puts back what `place` replaced. */
+  back(): Promise<void>;
+}
+
+export const updateCommand = defineCommand({
+  ...outlines.update,
+  description:
+    "Replaces Millrace by the newest release and restarts the gateway; its turns continue. It asks first. A program in one file comes from the address that it was installed from: its checksum must be right, and it must start, before it takes the place. Installed by npm, or in a clone, it uses npm or git. Another package manager updates Millrace itself: then this prints its command. Nothing else looks for updates.",
+  options: {
+    from: text("where releases are: the folder of their files; npm's registry; for a clone, a repository", "<url>"),
+    previous: flag("go back to the program before the last update"),
+    yes: flag("do it without asking", { short: "y" }),
+  },
+  examples: [
+    ["millrace update", "asks, then replaces the program"],
+    ["millrace update --previous", "goes back"],
+  ],
+  async run({ options }, context) {
+    const { io, out } = context;
+    const installation = installationOf(realpathSync(process.argv[1] ?? ""), process.execPath, existsSync);
+    if (installation.kind === "other") {
+      out.line(`Millrace is updated by ${installation.owner}. Type:`);
+      for (const line of installation.lines) out.line(`  ${line}`);
+      return exitCodes.negative;
+    }
+    const find = installation.kind === "file" ? changeOfFile(installation.program) : changeByTool(installation);
+    const change = await find(options, context);
+    const own = version();
+    if (change === undefined) {
+      out.line(`This is the newest: ${own}.`);
+      return exitCodes.ok;
+    }
+    out.line(`This is ${own}. There is ${change.what}.`);
+    if (!options.yes && !canAsk(context)) {
+      out.note("Nothing was changed, because there is no terminal to ask on. `millrace update --yes` does not ask.");
+      return exitCodes.usage;
+    }
+    if (!options.yes && !(await askYes("Use it? The gateway restarts, and its turns continue.", io))) {
+      out.note("Nothing was changed.");
+      return exitCodes.ok;
+    }
+    const next = await change.bring();
+    return replaceWith(change, { own, next }, context);
+  },
+});
+
+/** Stops the gateway, replaces the program, and starts the gateway again. Where that fails, the program before is put back. */
+async function replaceWith(
+  change: Change,
+  { own, next }: { readonly own: string; readonly next: string },
+  context: CommandContext,
+): Promise<number> {
+  const { out, settings, signal } = context;
+  const running =
+    holderOf(settings.gatewayFile) ?? (await earlierBuild(settings.gatewayFile, readKey(settings.keyFile), signal));
+  if (running !== undefined) checkStartFiles(settings.folder);
+  await stopGateway(stopMs, context);
+  try {
+    await change.place();
+    const code = await startAgain(running, context);
+    if (code !== exitCodes.ok) throw new Error(`its gateway ended with ${code}`);
+  } catch (error) {
+    out.note(`${next} cannot take the place of ${own}, which is put back.`);
+    await change.back();
+    await startAgain(running, context);
+    throw error;
+  }
+  out.line(`Now this is ${next}. \`millrace update --previous\` goes back to ${own}.`);
+  return exitCodes.ok;
+}
+
+/** Starts the gateway that was stopped, as it was started before, with the program that is in place now. */
+async function startAgain(running: GatewayRecord | undefined, context: CommandContext): Promise<number> {
+  if (running === undefined) return exitCodes.ok;
+  if (running.startedBy === "service") return actOnService("restart", context);
+  return startInBackground(onSamePort(running.argv ?? ["serve"], running.url), context);
+}
+
+const recordSchema = z.object({ from: z.string().optional(), previous: z.string().optional() });
+
+/** Where the last release came from, and which one it replaced. The install scripts write it too. */
+function releaseRecord(folder: string) {
+  const file = join(folder, "release.json");
+  let record: z.output<typeof recordSchema> = {};
+  try {
+    record = recordSchema.parse(JSON.parse(readFileSync(file, "utf8")));
+  } catch {
+    // none yet
+  }
+  return {
+    ...record,
+    write: (next: z.output<typeof recordSchema>) =>
+      replaceFileSync(file, `${JSON.stringify({ ...record, ...next })}\n`),
+  };
+}
+
+interface Wish {
+  readonly from: string | undefined;
+  readonly previous: boolean;
+}
+
+type Find = (wish: Wish, context: CommandContext) => Promise<Change | undefined>;
+
+/** The file of an update beside the program: `next` while it is brought, `previous` once it is replaced. */
+export function besideProgram(program: string, word: "next" | "previous"): string {
+  return join(dirname(program), `millrace-${word}${extname(program)}`);
+}
+
+function changeOfFile(program: string): Find {
+  const [next, previous] = [besideProgram(program, "next"), besideProgram(program, "previous")];
+  return async (wish, context) => {
+    const { io, out, settings, signal } = context;
+    const record = releaseRecord(settings.folder);
+    const bring = async (get: () => Promise<void>) => {
+      try {
+        await get();
+        await forgetEarlier();
+        return (await output([next, "--version"], context)).trim();
+      } catch (error) {
+        removeIfThere(next);
+        throw error;
+      }
+    };
+    let isAside = false;
+    const rest = {
+      async place() {
+        removeSync(previous);
+        if (io.platform === "win32")
+          moveFileSync(program, previous); // it runs, so nothing can take its place
+        else linkSync(program, previous); // so that there is a whole program at any moment
+        isAside = true;
+        moveFileSync(next, program);
+      },
+      async back() {
+        if (isAside) moveFileSync(previous, program);
+        removeIfThere(next);
+      },
+    };
+    if (wish.previous) {
+      if (!existsSync(previous)) throw nothingHere("There is no program from before an update here.", "");
+      const get = async () => copyFileSync(previous, next);
+      return { what: `the program before it, ${previous}`, bring: () => bring(get), ...rest };
+    }
+    const from = wish.from ?? record.from;
+    if (from === undefined)
+      throw new MillraceError("invalid_request", "This program was not installed by the install script.", {
+        hint: "Say where releases are: `millrace update --from <url>`.",
+      });
+    const address = `${from.replace(/\/+$/, "")}/millrace-${io.platform}-${process.arch}${extname(program)}`;
+    const sum = await fetchSum(`${address}.sha256`, context);
+    if (sum === (await sumOf(program, signal))) return undefined;
+    const get = async () => {
+      out.note(`Fetching ${address} …`);
+      await fetchFile(address, next, context);
+      if (sum !== (await sumOf(next, signal))) throw broken(address, "it is not the file of its checksum");
+      record.write({ from });
+    };
+    return { what: `another build at ${from}`, bring: () => bring(get), ...rest };
+  };
+}
+
+/** Removes what earlier programs of one file laid down; this one's stays, for it runs. */
+async function forgetEarlier(): Promise<void> {
+  const here = fileURLToPath(import.meta.url);
+  const [, programs, own] = /^(.*[\\/]millrace[\\/]program)[\\/]([^\\/]+)[\\/]/.exec(here) ?? [];
+  if (programs === undefined) return;
+  for (const name of readdirSync(programs))
+    if (name !== own) await bestEffort(remove(join(programs, name), { recursive: true }));
+}
+
+/** By npm, or by git and npm in a clone. These replace files that the gateway loads, so it is stopped meanwhile. */
+function changeByTool(installation: Extract<Installation, { readonly kind: "npm" | "clone" }>): Find {
+  return async (wish, context) => {
+    const record = releaseRecord(context.settings.folder);
+    const run = (words: readonly string[]) =>
+      output(words, context, installation.kind === "clone" ? installation.folder : undefined);
+    const by = installation.kind === "npm" ? npm(installation.prefix, wish.from) : git(installation.folder, wish.from);
+    const own = (await by.own(run)).trim();
+    if (wish.previous && record.previous === undefined) throw nothingHere("There was no update to go back from.", "");
+    const next = wish.previous ? (record.previous ?? "") : (await by.newest(run)).trim();
+    if (next === own) return undefined;
+    const use = async (to: string, isBack: boolean) => {
+      for (const words of by.steps(to, isBack)) await run(words);
+    };
+    return {
+      what: next,
+      bring: async () => next,
+      async place() {
+        await use(next, wish.previous);
+        record.write({ previous: own });
+      },
+      back: () => use(own, true),
+    };
+  };
+}
+
+type Run = (words: readonly string[]) => Promise<string>;
+
+function npm(prefix: string, registry: string | undefined) {
+  const from = registry === undefined ? [] : ["--registry", registry];
+  return {
+    own: async () => version().replace(/\+.*/, ""),
+    newest: (run: Run) => run(["npm", "view", "millrace@latest", "version", ...from]),
+    steps: (to: string) => [
+      ["npm", "install", "--global", "--prefix", prefix, "--no-audit", "--no-fund", ...from, `millrace@${to}`],
+    ],
+  };
+}
+
+function git(folder: string, repository: string | undefined) {
+  const build = existsSync(join(folder, "dist")) ? [["npm", "run", "build"]] : [];
+  return {
+    own: (run: Run) => run(["git", "rev-parse", "HEAD"]),
+    async newest(run: Run) {
+      await run(["git", "fetch", "--quiet", ...(repository === undefined ? [] : [repository])]);
+      return run(["git", "rev-parse", "FETCH_HEAD"]);
+    },
+    steps: (to: string, isBack: boolean) => [
+      ["git", ...(isBack ? ["reset", "--keep", "--quiet"] : ["merge", "--ff-only", "--quiet"]), to],
+      ["npm", "ci"],
+      ...build,
+    ],
+  };
+}
+
+/** What a program writes to stdout. Throws `upstream_failed` where it fails; its own words are on stderr then. */
+async function output(words: readonly string[], { io, signal }: CommandContext, cwd?: string): Promise<string> {
+  const env = childEnvironment("own", io.env, io.platform);
+  const { command, args, ...how } = startable(words[0] ?? "", words.slice(1), { env, platform: io.platform });
+  const failed = (why: string, cause?: unknown) =>
+    new MillraceError("upstream_failed", `\`${words.join(" ")}\` failed: ${why}.`, { cause, hint: "" });
+  try {
+    const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"], env, cwd, signal, ...how });
+    let written = "";
+    child.stdout.setEncoding("utf8").on("data", (part: string) => (written += part));
+    const [code] = (await once(child, "close")) as [number | null];
+    if (code === 0) return written;
+    throw failed(`it ended with ${code ?? "a signal"}`);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof MillraceError) throw error;
+    throw failed((error as NodeJS.ErrnoException).code ?? String(error), error); // it cannot be started
+  }
+}
+
+async function sumOf(file: string, signal: AbortSignal): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(file), hash, { signal });
+  return hash.digest("hex");
+}
+
+function broken(address: string, why: string, cause?: unknown): MillraceError {
+  const hint = "Nothing was changed. `--from <url>` names another place.";
+  return new MillraceError("upstream_failed", `${address} cannot be used: ${why}.`, { hint, cause });
+}
+
+async function fetchSum(address: string, context: CommandContext): Promise<string> {
+  const answer = await get(address, context);
+  try {
+    let written = "";
+    for await (const part of answer.setEncoding("utf8")) if ((written += part).length > 200) break;
+    const [sum] = /^[0-9a-f]{64}\b/.exec(written) ?? [];
+    if (sum !== undefined) return sum;
+  } catch (error) {
+    context.signal.throwIfAborted();
+    throw broken(address, "the connection ended", error);
+  }
+  throw broken(address, "it holds no checksum");
+}
+
+async function fetchFile(address: string, file: string, context: CommandContext): Promise<void> {
+  const answer = await get(address, context);
+  try {
+    await pipeline(answer, createWriteStream(file, { mode: 0o755 }), { signal: context.signal });
+  } catch (error) {
+    context.signal.throwIfAborted();
+    throw fileProblem(error, file) ?? broken(address, "the connection ended", error);
+  }
+}
+
+/** How long a server may say nothing; ms. */
+const silentMs = 30_000;
+
+/**
+ * The one request of Millrace to another machine: to the address that the user named, and where that leads. Only over TLS, but for this
+ * machine. A proxy of the environment is used, where this Node knows how.
+ */
+async function get(address: string, context: CommandContext, hops = 5): Promise<IncomingMessage> {
+  const { env } = context.io;
+  const url = URL.parse(address);
+  const own = url === null ? undefined : loopbackAgent(url);
+  if (url === null || !(url.protocol === "https:" || (url.protocol === "http:" && own !== undefined)))
+    throw broken(address, "it does not begin with https://");
+  const isTls = url.protocol === "https:";
+  const agent = own ?? (isTls ? new HttpsAgent({ proxyEnv: env }) : new Agent());
+  const sent = (isTls ? requestHttps : request)(url, { agent, signal: context.signal });
+  sent.on("error", () => undefined); // told by what waits for the answer, or reads it
+  sent.setTimeout(silentMs, () => sent.destroy(new Error(`no byte for ${silentMs / 1000} s`)));
+  let answer: IncomingMessage;
+  try {
+    sent.end();
+    [answer] = (await once(sent, "response")) as [IncomingMessage];
+  } catch (error) {
+    context.signal.throwIfAborted();
+    const { code, message } = error as NodeJS.ErrnoException; // Node throws nothing else
+    throw broken(address, code ?? message, error);
+  }
+  const { statusCode = 0, headers } = answer;
+  if (statusCode === 200) return answer;
+  answer.resume();
+  if (statusCode > 300 && statusCode < 400 && headers.location !== undefined && hops > 0)
+    return get(new URL(headers.location, url).href, context, hops - 1);
+  throw broken(address, `the server answered ${statusCode}`);
+}
