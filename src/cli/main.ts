@@ -41,7 +41,7 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   statusline: async () => (await import("./commands/statusline.ts")).statuslineCommand,
   dashboard: async () => (await import("./commands/dashboard.ts")).dashboardCommand,
   config: async () => (await import("./commands/config.ts")).configCommand,
-  completion: async () => (await import("./commands/completion.ts")).completionCommand(loadAll),
+  completion: async () => (await import("./commands/completion.ts")).completionCommand(commandsFor),
   keys: async () => (await import("./commands/keys.ts")).keysCommand,
   update: async () => (await import("./commands/update.ts")).updateCommand,
   uninstall: async () => (await import("./commands/uninstall.ts")).uninstallCommand,
@@ -56,7 +56,7 @@ export async function commandsFor(argv: readonly string[]): Promise<readonly Com
   return listed;
 }
 
-/** Every command with its options and examples: completion and the reference pages read them. */
+/** Every command with its options and examples: the reference pages read them. */
 export function loadAll(): Promise<readonly Command[]> {
   return Promise.all(Object.values(loaders).map((load) => load()));
 }

@@ -3,9 +3,8 @@ import { MillraceError } from "../base/errors.ts";
 import { type IdeName, ideName, variantOf } from "../base/ide-name.ts";
 import { Secret } from "../base/secret.ts";
 
-/** Names that only this machine knows: `millrace completion --list` prints them. */
-export const completables = ["clients", "models", "turns"] as const;
-export type Completable = (typeof completables)[number];
+/** Names that only this machine knows, and that a shell completes. */
+export type Completable = "clients" | "models" | "turns";
 
 /** One option of a command, as data: help, parsing and documentation read the same value. */
 export interface OptionSpec<T> {

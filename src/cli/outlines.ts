@@ -63,10 +63,13 @@ export const outlines = {
   statusline: outline("statusline", "Look", "Print the limits as one line, for a status bar"),
   dashboard: outline("dashboard", "Look", "Open the dashboard in the browser"),
   config: outline("config", "Set up", "Show, set and check the settings of the configuration file"),
-  completion: outline("completion", "Set up", "Print the script that completes commands in a shell", [
-    "[shell]",
-    "bash, zsh, fish or powershell",
-  ]),
+  completion: outline(
+    "completion",
+    "Set up",
+    "Print the script that completes commands in a shell",
+    ["[shell]", "bash, zsh, fish or powershell"],
+    ["[words...]", "for the script itself"],
+  ),
   keys: outline("keys", "Set up", "Show or replace your key; make keys for other programs"),
   update: outline("update", "Set up", "Replace Millrace by the newest release, or go back"),
   uninstall: outline("uninstall", "Set up", "Remove everything that Millrace made on this machine"),

@@ -206,7 +206,6 @@ describe.runIf(process.platform === "linux")("millrace doctor", () => {
 });
 
 it.each([
-  [["--spend"], "--spend works only with --contract."],
   [["--delete-older", "1d"], "--delete-older works only with --conversations."],
   [["--schema", "--send"], "--send and --schema do not work together."],
 ])("doctor %j is refused", async (argv, message) => {

@@ -11,7 +11,7 @@ import { type Upstream } from "../compose/compose-upstream.ts";
 import { withGateway } from "../compose/use-gateway.ts";
 import { parseServeTable, readConfig } from "../config/read-config.ts";
 import { showBuildSchema } from "../doctor/build-schema.ts";
-import { renderContract, verdictsOf, withoutSecrets } from "../doctor/contract/report.ts";
+import { countOf, renderContract, withoutSecrets } from "../doctor/contract/report.ts";
 import { runContract } from "../doctor/contract/run-contract.ts";
 import { showConversations } from "../doctor/conversations.ts";
 import { type KnownNames, redactedJson, redactor } from "../doctor/redact.ts";
@@ -29,14 +29,13 @@ import { serveCommand } from "./serve.ts";
 const options = {
   send: flag("ask a model one short question; this uses some of your plan"),
   contract: flag("compare the IDE on this machine with what Millrace expects of it"),
-  spend: flag("with --contract: send a few small prompts; this uses some of your plan"),
   conversations: flag("list the conversations that Millrace made in the IDE, and their size on disk"),
   deleteOlder: duration("with --conversations: delete those that did not change for this time", undefined),
   schema: flag("compare the protocol of the IDE's build with Millrace's; --json exports all of it"),
   file: text("with --schema: path of an `extension.js` (default: that of the running IDE)", "<path>", { short: "f" }),
   all: flag("with --schema: list every difference, not only the first"),
   report: text("write the report to this file, without keys, names and addresses", "<file.json>"),
-  model: modelOption("with --send or --spend: model to ask"),
+  model: modelOption("with --send: model to ask"),
   json: flag("print JSON"),
   ...ownGatewayOptions,
 } as const;
@@ -45,7 +44,7 @@ type Options = OptionValues<typeof options>;
 export const doctorCommand = defineCommand({
   ...outlines.doctor,
   description:
-    "Checks the running IDEs, the gateway, its key, its store and the disk space of conversations. It changes nothing and costs nothing; only --send and --spend ask a model, and only --delete-older deletes. Exits with 0 if all is well, with 1 if there are warnings, else with the code of the worst problem.",
+    "Checks the running IDEs, the gateway, its key, its store and the disk space of conversations. It changes nothing and costs nothing; only --send asks a model, and only --delete-older deletes. Exits with 0 if all is well, with 1 if there are warnings, else with the code of the worst problem.",
   options,
   examples: [
     ["millrace doctor", "one screen"],
@@ -81,7 +80,7 @@ export const doctorCommand = defineCommand({
 });
 
 /** Each option that another one needs, and the options of which one line has one at most. */
-const needs = { spend: "contract", deleteOlder: "conversations", file: "schema", all: "schema" } as const;
+const needs = { deleteOlder: "conversations", file: "schema", all: "schema" } as const;
 const looks = ["send", "contract", "conversations", "schema"] as const;
 
 /** Throws `invalid_request` for options that have no meaning together. */
@@ -132,7 +131,7 @@ async function contract(options: Options, context: CommandContext): Promise<numb
   else for (const line of renderContract(report, (style, text) => out.style(style, text), widthOf(out))) out.line(line);
   if (options.report !== undefined) out.note(written(options.report));
   if (report.data.length === 0) return exitCodes.unavailable;
-  return verdictsOf(report).some(({ verdict }) => verdict === "differs") ? exitCodes.negative : exitCodes.ok;
+  return countOf("differs", report) > 0 ? exitCodes.negative : exitCodes.ok;
 }
 
 /** The values that must not be in an archive, in any file. */

@@ -4,12 +4,11 @@ import { describe, expect, it, test } from "vitest";
 import type { AgentLook, AgentReply } from "../../../backends/acp/process/look-at-agent.ts";
 import { redactor } from "../redact.ts";
 import { agentFacts } from "./observe-agent.ts";
-import { judgeAnswer } from "./prompts.ts";
 import { type ContractReport, checkAll, withoutSecrets } from "./report.ts";
 import { assumed } from "./run-contract.ts";
 
 const docs = join(import.meta.dirname, "../../../../docs/dev");
-const all = [...assumed.server, ...assumed.agent, ...assumed.tools];
+const all = [...assumed.server, ...assumed.agent];
 
 test.each(all.map(({ id, source }) => [id, source] as const))(
   "what %s names is a heading of docs/dev/wire",
@@ -62,24 +61,6 @@ describe("an agent that is otherwise than assumed", () => {
   });
 });
 
-describe("the answer to a prompt", () => {
-  const judge = (form: string, text: string, calls: readonly { name: string; arguments: string }[] = []) =>
-    assumed.prompts.filter((one) => one.form === form).map((one) => judgeAnswer(one, text, calls).verdict)[0];
-
-  it.each([
-    ["text", "Marzipan.", [], "ok"],
-    ["text", "The assistant says marzipan", [], "differs"],
-    ["tools", "", [{ name: "get_weather", arguments: '{"city":"Lisbon"}' }], "ok"],
-    ["tools", "", [{ name: "get_weather", arguments: '{"city":' }], "differs"],
-    ["tools", "It is sunny.", [], "differs"],
-    ["json", '{"capital":"Paris","letters":5}', [], "ok"],
-    ["json", '{"capital":"Paris","letters":"five"}', [], "differs"],
-    ["json", "```json\n{}\n```", [], "differs"],
-  ] as const)("%s: %j %j is %s", (form, text, calls, expected) => {
-    expect(judge(form, text, calls)).toBe(expected);
-  });
-});
-
 test("a report that leaves the machine keeps its ids, and loses names, keys and the home folder", () => {
   const redact = redactor({ secrets: ["Ann Other"], home: "/home/agent", user: "agent", hostName: "box" });
   const seen = 'Ann Other at /home/agent/x: api key abcdef-0123456789"';
@@ -90,7 +71,6 @@ test("a report that leaves the machine keeps its ids, and loses names, keys and 
     at: "",
     data: [{ product: "P", what: "agent program", version: null, checks: [{ ...check, verdict: "differs", seen }] }],
     missing: [seen],
-    prompts: null,
   };
   const text = JSON.stringify(withoutSecrets(report, redact));
   expect(text).not.toMatch(/Ann|abcdef|home/);
