@@ -118,6 +118,8 @@ export interface Backend {
    * if the server certainly never accepted it. For a turn whose log is empty, call `run` instead.
    */
   resume(prompt: Prompt, from: ResumePoint, options: RunOptions, signal: AbortSignal): AsyncIterable<Batch>;
+  /** Whether a prompt waits there for the results of calls, so that it goes on in the next gateway; without it none can. */
+  waits?(cascadeId: CascadeId): Promise<boolean>;
   /** Cleans up a conversation that will not be continued. */
   archive(cascadeId: CascadeId, signal: AbortSignal): Promise<void>;
 }

@@ -35,6 +35,7 @@ const asker = (fields: Partial<TurnRequest>, session: string | undefined = "s", 
   caller: "me",
   session,
 });
+const callId = `call_${"0".repeat(24)}`; // the form of those that an agent waits for
 const said = (text: string): VisibleAnswer => ({ text, calls: [] });
 
 describe("Continuity", () => {
@@ -95,31 +96,21 @@ describe("Continuity", () => {
   it("continues with other tools where a prompt waits for results, and says that they changed if that does not work", () => {
     const { continuity } = fakeContinuity();
     const first = asker({ messages: [user("Look")], tools: [bash] });
-    const calls = [{ callId: "a", name: "bash", arguments: '{"command":"ls"}' }];
-    const answer = assistant("", [{ id: "a", name: "bash", arguments: { command: "ls" } }]);
-    const next = asker({ messages: [user("Look"), answer, toolResult("a", "a.txt")], tools: [bash, readFile] });
-    continuity.keep(first, id(1), { text: "", calls, waits: true });
-    expect(continuity.choose(next)).toMatchObject({ type: "reuse", cascadeId: id(1), without: "tools_changed" });
+    const next = (callId: string) => {
+      const answer = assistant("", [{ id: callId, name: "bash", arguments: { command: "ls" } }]);
+      const messages = [user("Look"), answer, toolResult(callId, "a.txt")];
+      return asker({ messages, tools: [bash, readFile] });
+    };
+    const calls = [{ callId, name: "bash", arguments: '{"command":"ls"}' }];
+    continuity.keep(first, id(1), { text: "", calls });
+    expect(continuity.choose(next(callId))).toMatchObject({
+      type: "reuse",
+      cascadeId: id(1),
+      without: "tools_changed",
+    });
     continuity.release(id(1));
     continuity.keep(first, id(2), { text: "", calls });
-    expect(continuity.choose(next)).toMatchObject({ type: "rebuild", reason: "tools_changed" });
-  });
-
-  it("keeps a prompt that waits where the turn with its results sent nothing, and forgets other trajectories then", () => {
-    const { continuity } = fakeContinuity();
-    const first = asker({ messages: [user("Look")], tools: [bash] });
-    const calls = [{ callId: "a", name: "bash", arguments: '{"command":"ls"}' }];
-    const answer = assistant("", [{ id: "a", name: "bash", arguments: { command: "ls" } }]);
-    const next = asker({ messages: [user("Look"), answer, toolResult("a", "a.txt")], tools: [bash] });
-    for (const [waits, then] of [
-      [true, "reuse"],
-      [false, "rebuild"],
-    ] as const) {
-      continuity.keep(first, id(1), { text: "", calls, waits });
-      expect(continuity.choose(next).type).toBe("reuse");
-      continuity.giveBack(id(1));
-      expect(continuity.choose(next).type).toBe(then);
-    }
+    expect(continuity.choose(next("of the client's"))).toMatchObject({ type: "rebuild", reason: "tools_changed" });
   });
 
   it("does not mind what clients write anew into their system text each time", () => {
@@ -141,7 +132,7 @@ describe("Continuity", () => {
 
   it("archives a prompt that waits for results which do not come in time; no other part ends it", async () => {
     const { continuity, clock, archived } = fakeContinuity();
-    continuity.keep(asker({}), id(1), { text: "", calls: [], waits: true });
+    continuity.keep(asker({}), id(1), { text: "", calls: [{ callId, name: "bash", arguments: "{}" }] });
     await clock.advance(idleMs * 0.9);
     expect(archived).toEqual([]);
     await clock.advance(idleMs * 0.2);
@@ -249,7 +240,6 @@ const started: TurnEventBody = {
   cascadeId,
   tools: "native",
 };
-const callId = `call_${"0".repeat(24)}`; // the form of those that an agent waits for
 const call: TurnEventBody = {
   type: "tool_call",
   callId,

@@ -47,8 +47,8 @@ export class Continuity {
     readonly idleMs: number;
     /** How many are kept at most. */
     readonly limit?: number;
-    /** Cleans up a trajectory that will not be continued. */
-    readonly archive: (cascadeId: CascadeId) => Promise<void>;
+    /** Cleans up a trajectory that will not be continued; at a stop only one where no prompt waits, because that goes on in the next gateway. */
+    readonly archive: (cascadeId: CascadeId, isStop: boolean) => Promise<void>;
     /** Called for every trajectory that is kept, and no longer. That it was archived is noted by its backend. */
     readonly notes?: Pick<TrajectoryNotes, "kept" | "taken"> | undefined;
   }) {
@@ -60,7 +60,7 @@ export class Continuity {
   choose(asker: Asker): Continuation {
     this.#expire();
     const held = heldPart(asker.request, asker.modelUid);
-    const { state, choice } = take(this.#state, { owner: ownerOf(asker), history: held?.history });
+    const { state, choice } = take(this.#state, ownerOf(asker), held);
     this.#state = state;
     if (choice.type === "reuse") this.#options.notes?.taken(choice.cascadeId);
     return { ...choice, heldMessages: held?.heldMessages ?? 0 };
@@ -88,19 +88,18 @@ export class Continuity {
     const history = historyAfter(asker.request, asker.modelUid, answer);
     const { clock, idleMs } = this.#options;
     const idleSinceMs = clock.monotonic();
-    const waits = answer.waits === true;
-    const trajectory = { cascadeId, history, owner: ownerOf(asker), idleSinceMs, waits };
+    const trajectory = { cascadeId, history, owner: ownerOf(asker), idleSinceMs };
     const { state, dropped } = give(this.#state, trajectory, this.#options.limit ?? defaultLimit);
     this.#state = state;
     void this.#options.notes?.kept(cascadeId, clock.now() + idleMs);
     this.#archive(dropped);
   }
 
-  /** The turn ended before it sent anything: a prompt that waits in the trajectory waits on. */
+  /** The turn ended before it sent anything. */
   giveBack(cascadeId: CascadeId): void {
     const { clock, idleMs, notes } = this.#options;
     this.#state = giveBack(this.#state, cascadeId, clock.monotonic());
-    if (has(this.#state, cascadeId)) void notes?.kept(cascadeId, clock.now() + idleMs);
+    void notes?.kept(cascadeId, clock.now() + idleMs);
   }
 
   /** The turn ended in a way that leaves the content of its trajectory unknown. */
@@ -112,13 +111,13 @@ export class Continuity {
     return this.#state.idle.length;
   }
 
-  /** Archives all kept trajectories but those whose prompt waits, for the next process; resolves when that is done. */
+  /** Archives all kept trajectories; resolves when that is done. */
   async close(): Promise<void> {
     this.#stopping.abort();
     await this.#sweeping;
-    const left = this.#state.idle.flatMap(({ cascadeId, waits }) => (waits ? [] : cascadeId));
+    const { idle } = this.#state;
     this.#state = noTrajectories;
-    await Promise.all(left.map((cascadeId) => this.#archived(cascadeId)));
+    await Promise.all(idle.map(({ cascadeId }) => this.#archived(cascadeId, true)));
   }
 
   /** Ends when it is closed: the sleep is aborted. */
@@ -142,10 +141,10 @@ export class Continuity {
   }
 
   /** A trajectory that could not be archived is noted as no longer kept, so the next look for orphans archives it. */
-  async #archived(cascadeId: CascadeId): Promise<void> {
+  async #archived(cascadeId: CascadeId, isStop = false): Promise<void> {
     const { archive, notes } = this.#options;
     try {
-      await archive(cascadeId);
+      await archive(cascadeId, isStop);
     } catch {
       notes?.taken(cascadeId);
     }

@@ -5,7 +5,7 @@ import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import { exchange } from "../exchange.ts";
 import { layoutPrompt } from "../prompt/layout.ts";
-import { assistant, bash, fakeModel, fakeRequest, user } from "../prompt/request.fake.ts";
+import { assistant, bash, fakeModel, fakeRequest, toolResult, user } from "../prompt/request.fake.ts";
 import { planAnswer } from "../tools/answer-plan.ts";
 import { ScriptedBackend, scriptedCascade } from "../tools/scripted-backend.fake.ts";
 import { Continuity } from "./continuity.ts";
@@ -116,6 +116,26 @@ describe("an exchange that continues conversations", () => {
     expect((await ask(second)).events).toEqual([slow]);
     expect((await ask(second)).how).toMatch(/^rebuilt/);
     expect(backend.prompts).toHaveLength(2);
+  });
+
+  it("keeps a prompt that waits where the turn with its results sent nothing: they find it when they come again", async () => {
+    const callId = `call_${"0".repeat(24)}`; // the form of those that an agent waits for
+    const called: TurnEventBody = { type: "tool_call", callId, name: "bash", argumentsDelta: "{}", done: true };
+    const parked: TurnEventBody = { type: "finished", reason: { unified: "tool_calls", raw: parkedReason }, text: "" };
+    const backend = new ForgetfulBackend([called, parked]);
+    Object.assign(backend, { failure: slow, kind: "acp" });
+    const { ask, continuity } = talk(backend);
+    const results = [
+      user("Look"),
+      assistant("", [{ id: callId, name: "bash", arguments: {} }]),
+      toolResult(callId, "a"),
+    ];
+    await ask([user("Look")], { tools: [bash] });
+    for (const _ of ["once", "again"]) {
+      expect((await ask(results, { tools: [bash] })).events).toEqual([slow]);
+      expect(continuity.kept).toBe(1);
+    }
+    expect(backend.prompts).toHaveLength(1);
   });
 
   it("does not keep a trajectory that holds more than the client sees", async () => {

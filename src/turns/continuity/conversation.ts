@@ -2,7 +2,7 @@ import type { Prompt } from "../../backends/backend.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { FinishReason, TurnEventBody } from "../../log/event.ts";
 import type { Asker, Continuation, Continuity } from "./continuity.ts";
-import { visibleAnswer, waits } from "./visible-history.ts";
+import { heldPart, visibleAnswer, waits } from "./visible-history.ts";
 
 /** Whether a conversation can go on after an answer that ended so. */
 export function isContinued({ unified }: FinishReason): boolean {
@@ -71,9 +71,11 @@ export class Conversation {
     if (cascadeId === this.#chosen) this.#chosen = undefined;
   }
 
-  /** Nothing was sent to the trajectory that was chosen. */
+  /** Nothing was sent to the trajectory that was chosen. Where an agent may wait there for results, the next turn may bring them. */
   giveBack(): void {
-    if (this.#chosen !== undefined) this.#options.continuity.giveBack(this.#chosen);
+    const { continuity, asker } = this.#options;
+    if (heldPart(asker.request, asker.modelUid)?.awaits !== true || this.#chosen === undefined) return this.close();
+    continuity.giveBack(this.#chosen);
     this.#chosen = undefined;
   }
 

@@ -1,5 +1,5 @@
 import type { CascadeId } from "../../base/ids.ts";
-import { isHeldIn, type VisibleHistory } from "./visible-history.ts";
+import { type HistoryPart, isHeldIn, type VisibleHistory } from "./visible-history.ts";
 
 /** A trajectory that is not in use and holds exactly `history`. */
 export interface LiveTrajectory {
@@ -9,8 +9,6 @@ export interface LiveTrajectory {
   readonly owner: string;
   /** On the monotonic clock. */
   readonly idleSinceMs: number;
-  /** Its prompt waits for the results of calls, and goes on in another process too. */
-  readonly waits: boolean;
 }
 
 /** Every trajectory that is kept open: idle ones, and those that a turn uses now. Plain data. */
@@ -37,17 +35,18 @@ export type HistoryChoice =
   | { readonly type: "rebuild"; readonly reason: RebuildReason };
 
 /**
- * Looks for an idle trajectory that holds exactly what the client shows, and marks it busy: it is given to one turn only. One whose
- * prompt waits is taken with other tools too, because an agent may take them. Without one, the reason is what differs from the owner's
- * newest trajectory.
+ * Looks for an idle trajectory that holds exactly what the client shows, and marks it busy: it is given to one turn only. Where an agent
+ * may wait for results, it is taken with other tools too, because an agent may take them. Without one, the reason is what differs from
+ * the owner's newest trajectory.
  */
 export function take(
   state: LiveTrajectories,
-  wanted: { readonly owner: string; readonly history: VisibleHistory | undefined },
+  owner: string,
+  held: HistoryPart | undefined,
 ): { readonly state: LiveTrajectories; readonly choice: HistoryChoice } {
   const rebuild = (reason: RebuildReason) => ({ state, choice: { type: "rebuild", reason } as const });
-  const { history, owner } = wanted;
-  if (history === undefined) return rebuild("first");
+  if (held === undefined) return rebuild("first");
+  const { history, awaits } = held;
   const own = (each: LiveTrajectory) => each.owner === owner;
   const reuse = (found: LiveTrajectory, without: object) => ({
     state: { idle: state.idle.filter((each) => each !== found), busy: [...state.busy, found] },
@@ -55,8 +54,8 @@ export function take(
   });
   const found = state.idle.findLast((each) => own(each) && same(each.history, history));
   if (found !== undefined) return reuse(found, {});
-  const waits = state.idle.findLast((each) => own(each) && each.waits && isHeldIn(history, each.history));
-  if (waits !== undefined) return reuse(waits, { without: "tools_changed" });
+  const waits = awaits && state.idle.findLast((each) => own(each) && isHeldIn(history, each.history));
+  if (waits) return reuse(waits, { without: "tools_changed" });
   if (state.busy.some((each) => own(each) && same(each.history, history))) return rebuild("busy");
   const newest = state.idle.findLast(own);
   return rebuild(newest === undefined ? "unknown_history" : difference(newest.history, history));
@@ -77,9 +76,9 @@ export function give(
   };
 }
 
-/** The turn that has it sent nothing to it. One whose prompt waits is idle again, as it was; another one is forgotten. */
+/** The turn that has it sent nothing to it: it is idle again, as it was. */
 export function giveBack(state: LiveTrajectories, cascadeId: CascadeId, idleSinceMs: number): LiveTrajectories {
-  const its = state.busy.filter((each) => each.cascadeId === cascadeId && each.waits);
+  const its = state.busy.filter((each) => each.cascadeId === cascadeId);
   const { idle, busy } = drop(state, cascadeId);
   return { idle: [...idle, ...its.map((each) => ({ ...each, idleSinceMs }))], busy };
 }

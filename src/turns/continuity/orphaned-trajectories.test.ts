@@ -2,7 +2,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
-import { archiveOrphanedTrajectories, type NotedTrajectory } from "./orphaned-trajectories.ts";
+import { ScriptedBackend } from "../tools/scripted-backend.fake.ts";
+import { archiveOrphanedTrajectories, archiverOf, type NotedTrajectory } from "./orphaned-trajectories.ts";
 
 const minuteMs = 60_000;
 const nobodyThere = new MillraceError("ide_not_running", "No IDE runs.");
@@ -149,4 +150,15 @@ describe("a trajectory that is not archived", () => {
     await world.clock.advance(3 * minuteMs);
     expect(world.archived.toSorted()).toEqual(["c", "d"]);
   });
+});
+
+test("a stop leaves a prompt that waits for results, as its backend knows it, to the next gateway", async () => {
+  const backend = new ScriptedBackend();
+  Object.assign(backend, { waits: async (cascadeId: CascadeId) => cascadeId === "acp:devin:waits" });
+  const archive = archiverOf({ choose: async () => backend, holding: async () => backend });
+  const [waits, idle] = ["acp:devin:waits" as CascadeId, "acp:devin:idle" as CascadeId];
+  await Promise.all([waits, idle].map((cascadeId) => archive(cascadeId, true)));
+  expect(backend.archived).toEqual([idle]);
+  await archive(waits); // nobody continued it in time
+  expect(backend.archived).toEqual([idle, waits]);
 });

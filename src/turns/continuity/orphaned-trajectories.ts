@@ -132,11 +132,12 @@ function kindOf(cascadeId: CascadeId): BackendKind {
   return cascadeId.startsWith("acp:") ? "acp" : "cascade";
 }
 
-/** Archives trajectories over the backend that there is then. */
-export function archiverOf(backends: Backends): (cascadeId: CascadeId) => Promise<void> {
-  return async (cascadeId) => {
-    const backend = kindOf(cascadeId);
-    const signal = AbortSignal.timeout(archiveMs[backend]);
-    await (await backends.holding({ backend, cascadeId }, signal)).archive(cascadeId, signal);
+/** Archives trajectories over the backend that there is then. `isStop`: but one whose prompt waits for results there. */
+export function archiverOf(backends: Backends): (cascadeId: CascadeId, isStop?: boolean) => Promise<void> {
+  return async (cascadeId, isStop = false) => {
+    const kind = kindOf(cascadeId);
+    const signal = AbortSignal.timeout(archiveMs[kind]);
+    const backend = await backends.holding({ backend: kind, cascadeId }, signal);
+    if (!isStop || (await backend.waits?.(cascadeId)) !== true) await backend.archive(cascadeId, signal);
   };
 }

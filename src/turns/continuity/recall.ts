@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import { readAll } from "../../log/read-turn.ts";
 import type { LogStore, TurnFilter, TurnLabel } from "../../log/store.ts";
 import type { Asker, Continuity } from "./continuity.ts";
-import { heldPart, historyAfter, isHeldIn, visibleAnswer } from "./visible-history.ts";
+import { heldPart, historyAfter, isHeldIn, visibleAnswer, waits } from "./visible-history.ts";
 
 /**
  * How many of the newest turns of other processes are looked at: few, and more if it is none of these. While one client runs a tool, others
@@ -47,7 +47,7 @@ export function openRecall({
       if (begun?.type !== "started" || begun.cascadeId === undefined || end?.type !== "finished") continue;
       const answer = visibleAnswer(events, end);
       const history = historyAfter(turn.request, turn.modelUid, answer);
-      const isIts = answer.waits === true && isHeldIn(held.history, history);
+      const isIts = waits(end) && isHeldIn(held.history, history);
       if (!isIts || continuity.has(begun.cascadeId)) continue; // what is known of a trajectory here is newer than this turn
       continuity.keep(turn, begun.cascadeId, answer);
       return;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { parkedReason } from "../../backends/backend.ts";
+import { isAwaited, parkedReason } from "../../backends/backend.ts";
 import { isObject, type JsonObject, numberOf, objectOf, parseJson, writeJson } from "../../base/json.ts";
 import type { FinishReason, TurnEventBody } from "../../log/event.ts";
 import type { Message, Part, Tool, TurnRequest } from "../../log/request.ts";
@@ -20,14 +20,12 @@ export interface VisibleHistory {
 export interface VisibleAnswer {
   readonly text: string;
   readonly calls: readonly { readonly callId: string; readonly name: string; readonly arguments: string }[];
-  /** Its prompt goes on: the agent waits for the results of the calls. */
-  readonly waits?: boolean;
 }
 
 /** The answer that these events end with. */
 export function visibleAnswer(
   events: readonly TurnEventBody[],
-  { reason, text }: Pick<TurnEventBody & { readonly type: "finished" }, "reason" | "text">,
+  { text }: Pick<TurnEventBody & { readonly type: "finished" }, "text">,
 ): VisibleAnswer {
   const calls = new Map<string, VisibleAnswer["calls"][number]>();
   for (const event of events) {
@@ -35,7 +33,7 @@ export function visibleAnswer(
     const { callId, name, argumentsDelta } = event;
     calls.set(callId, { callId, name, arguments: (calls.get(callId)?.arguments ?? "") + argumentsDelta });
   }
-  return { text, calls: [...calls.values()], waits: waits({ reason }) };
+  return { text, calls: [...calls.values()] };
 }
 
 /** Whether the prompt of an answer that ends so goes on: the agent waits for the results of its calls. */
@@ -55,8 +53,10 @@ export function heldPart(request: TurnRequest, modelUid: string): HistoryPart | 
   return part;
 }
 
-interface HistoryPart {
+export interface HistoryPart {
   readonly history: VisibleHistory;
+  /** Its last answer has calls whose results an agent waits for, if its prompt goes on: the session's own table decides that. */
+  readonly awaits: boolean;
   readonly heldMessages: number;
 }
 
@@ -67,7 +67,10 @@ function findHeldPart(request: TurnRequest, modelUid: string): HistoryPart | und
   const lastAnswer = request.messages.findLastIndex(({ role }) => role === "assistant");
   const heldMessages = lastAnswer + 1;
   if (lastAnswer === -1 || heldMessages === request.messages.length) return undefined;
-  return { history: digest(request, modelUid, request.messages.slice(0, heldMessages)), heldMessages };
+  const held = request.messages.slice(0, heldMessages);
+  const answer = held.at(-1);
+  const awaits = answer?.role === "assistant" && answer.toolCalls.some(({ callId }) => isAwaited(callId));
+  return { history: digest(request, modelUid, held), awaits, heldMessages };
 }
 
 /** The history of a trajectory after it has given this answer to this request. */

@@ -12,8 +12,15 @@ export function acpBackend(parts: AgentParts): Backend {
     kind: "acp",
     run: (prompt, options, signal) => runTurn(parts, prompt, options, signal),
     resume: (prompt, from, options, signal) => resumeTurn(parts, { prompt, from, options }, signal),
+    waits: (cascadeId) => waits(parts, cascadeId),
     archive: (cascadeId, signal) => archive(parts, cascadeId, signal),
   };
+}
+
+async function waits({ spec, pool, moved }: AgentParts, cascadeId: CascadeId): Promise<boolean> {
+  const { id } = await moved.last(sessionIdOf(spec.name, cascadeId) ?? "");
+  const places = pool.processes.map(({ sessions }) => sessions.get(id)?.state.place);
+  return places.includes("parked") || places.includes("left");
 }
 
 /**
