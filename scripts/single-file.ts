@@ -4,9 +4,8 @@ import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, sta
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { brotliCompressSync } from "node:zlib";
-import { rolldown } from "rolldown";
 
-const version = "26.10.0";
+export const version = "26.10.0";
 /** The packages of the npm registry that hold Node for one system each, and what npm says of the locked version. */
 const nodes: Readonly<Record<string, readonly [name: string, integrity: string]>> = {
   "linux-x64": [
@@ -31,42 +30,66 @@ const nodes: Readonly<Record<string, readonly [name: string, integrity: string]>
   ],
 };
 
+export const platforms = Object.keys(nodes);
+
 const root = join(import.meta.dirname, "..");
 
+/** The name of the program for a platform, as the install scripts and `millrace update` ask for it. */
+export function fileName(platform: string): string {
+  return `millrace-${platform}${platform.startsWith("win32") ? ".exe" : ""}`;
+}
+
 /**
- * Makes `millrace-PLATFORM`: Node for that platform with a built package inside, and the file with its checksum. macOS starts only what is
- * signed, and only macOS signs.
+ * Makes `millrace-PLATFORM` for each of these: Node for that platform with a built package inside, and beside it its checksum. Answers the
+ * files. macOS starts only what is signed, and only macOS signs.
  */
-export async function makeSingleFile(folder: string, platform: string, to: string): Promise<string> {
+export function makeSingleFiles(folder: string, asked: readonly string[], to: string): readonly string[] {
   const work = mkdtempSync(join(tmpdir(), "millrace-single-"));
   try {
-    const isWindows = platform.startsWith("win32");
-    const file = join(to, `millrace-${platform}${isWindows ? ".exe" : ""}`);
     const files = packed(folder);
+    const digest = createHash("sha256").update(files).digest("hex").slice(0, 16);
     writeFileSync(join(work, "files"), files);
-    writeFileSync(join(work, "digest"), createHash("sha256").update(files).digest("hex").slice(0, 16));
-    const boot = await rolldown({ input: join(root, "scripts/single-file/boot.ts"), platform: "node" });
-    await boot.write({ file: join(work, "boot.cjs"), format: "cjs" });
-    await boot.close();
-    const config = {
-      main: "boot.cjs",
-      executable: nodeOf(platform, work),
-      output: file,
-      disableExperimentalSEAWarning: true,
-      execArgv: ["--max-semi-space-size=8"], // as `background.ts` starts a gateway
-      assets: { files: "files", digest: "digest" },
-    };
-    writeFileSync(join(work, "sea.json"), JSON.stringify(config));
+    writeFileSync(join(work, "digest"), digest);
     mkdirSync(to, { recursive: true });
-    rmSync(file, { force: true });
-    run(nodeOf(`${process.platform}-${process.arch}`, work), ["--build-sea", "sea.json"], work);
-    if (process.platform === "darwin") run("codesign", ["--force", "--sign", "-", file], work);
-    const sum = createHash("sha256").update(readFileSync(file)).digest("hex");
-    writeFileSync(`${file}.sha256`, `${sum}  ${basename(file)}\n`);
-    return file;
+    const builder = nodeOf(`${process.platform}-${process.arch}`, work);
+    return asked.map((platform) => {
+      const file = join(to, fileName(platform));
+      const config = {
+        main: join(folder, "dist/node/single-file.cjs"),
+        executable: nodeOf(platform, work),
+        output: file,
+        disableExperimentalSEAWarning: true,
+        execArgv: ["--max-semi-space-size=8"], // as `background.ts` starts a gateway
+        assets: { files: "files", digest: "digest" },
+      };
+      writeFileSync(join(work, "sea.json"), JSON.stringify(config));
+      rmSync(file, { force: true });
+      run(builder, ["--build-sea", "sea.json"], work);
+      if (process.platform === "darwin" && platform.startsWith("darwin"))
+        run("codesign", ["--force", "--sign", "-", file], work);
+      const program = readFileSync(file);
+      if (platformOf(program) !== platform || !program.includes(fuse) || !program.includes(digest))
+        throw new Error(`${file} is no program for ${platform} with the package inside.`);
+      const sum = createHash("sha256").update(program).digest("hex");
+      writeFileSync(`${file}.sha256`, `${sum}  ${basename(file)}\n`);
+      return file;
+    });
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** What Node looks for in itself at its start: with 1 at its end it runs what is inside. */
+const fuse = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:1";
+
+/** The platform that a program is for, by its first bytes; undefined for anything else. Source: the formats ELF, Mach-O and PE. */
+export function platformOf(program: Buffer): string | undefined {
+  const word = (at: number) => (at + 4 <= program.length ? program.readUInt32LE(at) : 0);
+  const half = (at: number) => word(at) & 0xffff;
+  if (word(0) === 0x464c457f) return { 0x3e: "linux-x64", 0xb7: "linux-arm64" }[half(18)];
+  if (word(0) === 0xfeedfacf) return { 0x1000007: "darwin-x64", 0x100000c: "darwin-arm64" }[word(4)];
+  const header = half(0) === 0x5a4d ? word(0x3c) : 0;
+  return header > 0 && word(header) === 0x4550 && half(header + 4) === 0x8664 ? "win32-x64" : undefined;
 }
 
 /** The files that the program needs, as one. */
@@ -74,7 +97,7 @@ function packed(folder: string): Buffer {
   if (!existsSync(join(folder, "dist/node/bin.js"))) throw new Error(`${folder} is not built. Run \`npm run build\`.`);
   const names = globSync(["package.json", "LICENSE", "dist/**/*"], {
     cwd: folder,
-    exclude: ["dist/types/**"],
+    exclude: ["dist/types/**", "dist/node/single-file.cjs"],
   });
   const files = names.toSorted().filter((name) => statSync(join(folder, name)).isFile());
   const entries = files.map((name) => [name.replaceAll("\\", "/"), readFileSync(join(folder, name), "base64")]);
@@ -113,6 +136,7 @@ function run(command: string, args: readonly string[], cwd: string): string {
 /* `single-file.ts [PLATFORM…]`: of the built package in this repository, for this machine's platform by default. */
 if (process.argv[1] === import.meta.filename) {
   const asked = process.argv.slice(2);
-  for (const platform of asked.length === 0 ? [`${process.platform}-${process.arch}`] : asked)
-    console.log(await makeSingleFile(root, platform, join(root, "single")));
+  const here = `${process.platform}-${process.arch}`;
+  for (const file of makeSingleFiles(root, asked.length === 0 ? [here] : asked, join(root, "single")))
+    console.log(file);
 }

@@ -45,8 +45,12 @@ const mainFields = ["module", "main"];
  */
 const lightText: OutputOptions = { charset: "ascii", comments: false };
 
+/** The main of the single file, which is one file itself, and CommonJS. */
+const boot = { "single-file": "scripts/single-file/boot.ts" };
+
 /** Writes the programs as few files: a lazy chunk for each command and each rare part, none of which loads another. */
-export function bundlePrograms(folder: string): Promise<readonly OutputChunk[]> {
+export async function bundlePrograms(folder: string): Promise<readonly OutputChunk[]> {
+  await write({ input: boot, platform: "node" }, folder, { ...lightText, format: "cjs", entryFileNames: "[name].cjs" });
   return write({ input: programs, platform: "node", resolve: { mainFields } }, folder, lightText);
 }
 

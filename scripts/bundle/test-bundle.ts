@@ -52,7 +52,7 @@ const programSources = [
   "package.json",
   "package-lock.json",
   "tsconfig.json",
-  "scripts/bundle/*.ts",
+  "scripts/{bundle,single-file}/*.ts",
 ] as const;
 
 /** The state of the files that decide what is built. */

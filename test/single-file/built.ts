@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { testBundle } from "../../scripts/bundle/test-bundle.ts";
-import { makeSingleFile } from "../../scripts/single-file.ts";
+import { makeSingleFiles } from "../../scripts/single-file.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -13,7 +13,8 @@ export async function buildOf(commit: string, work: string): Promise<string> {
   for (const name of ["package.json", "LICENSE"]) cpSync(join(root, name), join(folder, name));
   cpSync(await testBundle(), join(folder, "dist/node"), { recursive: true });
   writeFileSync(join(folder, "dist/commit"), commit);
-  return makeSingleFile(folder, `${process.platform}-${process.arch}`, join(work, commit, "out"));
+  const [program = ""] = makeSingleFiles(folder, [`${process.platform}-${process.arch}`], join(work, commit, "out"));
+  return program;
 }
 
 /** Runs it where no shell would find Node, or anything else. */
