@@ -33,7 +33,7 @@ async function prompted(id: unknown, sessionId: string, text: string): Promise<v
     while (toAgentMs.length < rounds) {
       const toolCallId = `call-${toAgentMs.length}`;
       update({ sessionUpdate: "tool_call", toolCallId, title: "millrace_step", kind: "other", status: "pending" });
-      const result = await server.call("step", { at: now() }, 0, new AbortController().signal);
+      const result = await server.call("step", { at: now() }, new AbortController().signal);
       took(result);
       bytes += Buffer.byteLength(result);
       update({ sessionUpdate: "tool_call_update", toolCallId, status: "completed" });

@@ -9,8 +9,7 @@ import { describe, expect, it } from "vitest";
 import { UserStatusSchema } from "../src/proto/windsurf/exa/codeium_common_pb.ts";
 import { expiredKey } from "./account/old-data-folder.ts";
 import { RawClient } from "./acp/acp-client.fake.ts";
-import { startControlServer } from "./control-server.ts";
-import { answerOf, clientOf, finalSteps, metadataOf, patience, send } from "./rpc-client.fake.ts";
+import { clientOf, metadataOf } from "./rpc-client.fake.ts";
 import { type Simulator, startSimulator } from "./start.ts";
 
 function rowsOf(path: string): Map<string, string> {
@@ -107,36 +106,6 @@ describe("Devin Desktop", () => {
     expect(savedPlans(simulator)).toEqual(before);
   });
 
-  it("saves no plan, an old one, one of each account, or that of a free account", async () => {
-    {
-      await using none = await startSimulator({ profile: "devin-3", savedPlan: "none" });
-      expect(savedPlans(none)).toEqual([]);
-    }
-    {
-      await using old = await startSimulator({ profile: "devin-3", savedPlan: "old" });
-      const reset = Number(savedPlans(old)[0]?.["dailyResetAtUnix"]);
-      expect(reset * 1000).toBeLessThan(Date.now() - 86_400_000);
-      await using today = await startSimulator({ profile: "devin-3" });
-      const [started = ""] = await readdir(old.layout.logs);
-      const [now = ""] = await readdir(today.layout.logs);
-      expect(started < now).toBe(true);
-    }
-    {
-      await using several = await startSimulator({ profile: "devin-3", savedPlan: "several" });
-      expect(savedPlans(several).map((plan) => plan["dailyRemainingPercent"])).toEqual(
-        expect.arrayContaining([100, 23]),
-      );
-    }
-    await using free = await startSimulator({
-      profile: "devin-3",
-      plan: { freeMessages: { remaining: 7, total: 20 } },
-      agent: { free: true },
-    });
-    expect(savedPlans(free)).toEqual([
-      { planName: "Free", isDevinFree: true, remainingMessages: 7, totalMessages: 20 },
-    ]);
-  });
-
   it("leaves the folder of its old name behind where it was upgraded", async () => {
     await using simulator = await startSimulator({ profile: "devin-3", upgraded: true, platform: "linux" });
     const { oldStateDatabase, stateDatabase } = simulator.layout;
@@ -178,20 +147,6 @@ describe("Cascade's retirement", () => {
     await using simulator = await startSimulator({ profile: "devin-3" });
     expect(await refusalOf(simulator)).toMatchObject({ code: Code.PermissionDenied });
   });
-
-  it("can leave older models", async () => {
-    await using simulator = await startSimulator({
-      profile: "devin-3",
-      cascade: "old-models",
-      turn: { rate: "instant" },
-    });
-    const fresh = await finalSteps(simulator, await send(simulator, "echo: x", { model: "claude-opus-4-7-medium" }));
-    expect(JSON.stringify(fresh, (_, value) => (typeof value === "bigint" ? String(value) : value))).toContain(
-      "Devin Local",
-    );
-    const old = await finalSteps(simulator, await send(simulator, "echo: x", { model: "claude-sonnet-4-6" }));
-    expect(answerOf(old)).toBe("x");
-  });
 });
 
 describe("the agent beside the editor", () => {
@@ -215,32 +170,5 @@ describe("the agent beside the editor", () => {
     expect(simulator.cliPath).toBe(join(simulator.home, ".local/bin/devin"));
     const toml = await readFile(join(simulator.home, ".local/share/devin/credentials.toml"), "utf8");
     expect(toml).toContain(`windsurf_api_key = "${simulator.apiKey.reveal()}"`);
-  });
-
-  it("is steered and counted over the control API, without an editor too", async () => {
-    await using simulator = await startSimulator({ profile: "devin-cli", turn: { rate: "instant" } });
-    const control = await startControlServer(simulator, 0);
-    const call = async (method: string, path: string, body?: unknown) => {
-      const init = body === undefined ? { method } : { method, body: JSON.stringify(body) };
-      const response = await fetch(`http://127.0.0.1:${control.port}${path}`, init);
-      return { status: response.status, body: await response.json() };
-    };
-    try {
-      expect((await call("GET", "/")).body).toMatchObject({ profile: "devin-cli", cli: simulator.cliPath, starts: 0 });
-      expect(await call("PUT", "/agent", { authMethod: "carrier-pigeon" })).toMatchObject({ status: 400 });
-      expect(await call("PUT", "/agent", { authMethod: "windsurf-api-key" })).toMatchObject({ status: 200 });
-      await using client = new RawClient(simulator.cliPath ?? "", ["acp"], { HOME: simulator.home });
-      const { result } = await client.initialize();
-      expect(result.authMethods).toMatchObject([{ id: "windsurf-api-key" }]);
-      const session = await client.call("session/new", { cwd: "/tmp", mcpServers: [] });
-      await client.prompt(session.result.sessionId, "echo: x");
-      await simulator.untilAgent(({ ended }) => ended.length === 1, patience());
-      expect((await call("GET", "/report")).body).toMatchObject({
-        messages: [],
-        agent: { prompts: [{ text: "echo: x" }], calls: { "session/prompt": 1 } },
-      });
-    } finally {
-      await control.close();
-    }
   });
 });

@@ -125,7 +125,7 @@ export class Editor implements Simulator {
     return this.#server;
   }
 
-  /** The `devin` programs, and what Devin Desktop's own starts leave: logs, saved plans, the folder of its old name. */
+  /** The `devin` programs, and what Devin Desktop's own starts leave: logs, a saved plan, the folder of its old name. */
   async install(): Promise<void> {
     const { config, layout, profile } = this.#parts;
     await this.#agents?.open();
@@ -135,7 +135,6 @@ export class Editor implements Simulator {
     await writeAppStart({
       stateDatabase: layout.stateDatabase,
       logs: layout.logs,
-      form: config.savedPlan,
       plan: this.#plan,
       use: this.#planUse,
       signedIn: !config.signedOut,

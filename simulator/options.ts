@@ -1,16 +1,16 @@
 import { z } from "zod";
 import { MillraceError } from "../src/base/errors.ts";
-import { planOptionsSchema, savedPlanForms } from "./account/plan-options.ts";
+import { planOptionsSchema } from "./account/plan-options.ts";
 import { agentOptionsSchema } from "./acp/agent-options.ts";
 import { rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { turnPlanSchema } from "./faults/turn-plan.ts";
 import { profileNames, profiles } from "./profile.ts";
 import { decoyKinds } from "./wire/listener.ts";
 
-const cascadeLives = ["on", "old-models", "retired", "removed"] as const;
+const cascadeLives = ["on", "retired", "removed"] as const;
 export type CascadeLife = (typeof cascadeLives)[number];
 
-/** Everything about a stand-in IDE that can be set, from a config file, the control API or code. Unknown keys are errors. */
+/** Everything about a stand-in IDE that can be set, from a config file or code. Unknown keys are errors. */
 export const simulatorOptionsSchema = z.strictObject({
   profile: z.enum(profileNames).default("windsurf-2"),
   /** The home folder of the IDE's user; a temporary one, removed by `stop`, when absent. */
@@ -31,19 +31,10 @@ export const simulatorOptionsSchema = z.strictObject({
   workspace: z.string().default("/home/user/project"),
   /** Demand the metadata fields that the editor fills, not only the key. */
   strictMetadata: z.boolean().default(false),
-  csrfCode: z.enum(["unauthenticated", "permission_denied"]).default("unauthenticated"),
-  /** Overrides the behaviour of `RawGetChatMessage`: answer, refuse in the trailer, refuse in a message with status 0. */
-  rawChat: z.enum(["answer", "trailer", "in-band"]).optional(),
-  /** The response to a second message for a running cascade. */
-  whileRunning: z.enum(["queue", "reject"]).default("queue"),
-  /** Which answers are compressed for a client that offers gzip. */
-  gzip: z.enum(["large", "always", "never"]).default("large"),
-  /** Whether Cascade answers: always, for older models only, never with a 403, or not as an RPC. Devin's profiles default to `retired`. */
+  /** Whether Cascade answers, refuses with a 403, or is no RPC. Devin's profiles default to `retired`. */
   cascade: z.enum(cascadeLives).optional(),
   /** Devin: the data folder of Windsurf is still there, with an old key in it. */
   upgraded: z.boolean().default(false),
-  /** Devin: the plan that the app saved at its start. */
-  savedPlan: z.enum(savedPlanForms).default("fresh"),
   /** More ports of the server's process that speak another protocol; a client that asks ports in order tries them first. */
   decoys: z.array(z.enum(decoyKinds)).default([]),
   /** Off: the server speaks only Connect over HTTP/1.1. */
@@ -52,8 +43,6 @@ export const simulatorOptionsSchema = z.strictObject({
   missing: z.array(z.string()).default([]),
   /** Permutes the field numbers of every message, by this seed; 0 leaves them. The extension's bundle contains the permuted numbers. */
   schemaSeed: z.number().int().min(0).max(0xffff_ffff).default(0),
-  /** The server accepts connections but answers nothing for this long after its start. */
-  slowStartMs: z.number().min(0).default(0),
   /** The plan of turns whose prompt has no directives. */
   turn: turnPlanSchema.default({}),
   /** The account's plan. */
@@ -65,7 +54,6 @@ export const simulatorOptionsSchema = z.strictObject({
   modelUrl: z.url().optional(),
   /** The model name to ask it for; the UID that the client chose when absent. */
   modelName: z.string().optional(),
-  modelKey: z.string().optional(),
 });
 
 /** The caller's options. */

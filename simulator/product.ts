@@ -9,8 +9,6 @@ export interface Product {
   readonly handler: Handler;
   /** It also answers over TLS, on the port before. */
   readonly tls: boolean;
-  /** Called once the ports of other protocols are open. */
-  portsAre(ports: { readonly lsp: number; readonly chatClient: number }): void;
   cascades(): readonly CascadeReport[];
   readonly calls: Omit<ServerCalls, "start" | "report" | "setFaults">;
   close(): Promise<void>;

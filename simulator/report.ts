@@ -47,10 +47,6 @@ export interface Report {
   readonly mostPollsAtOnce: number;
   /** Content types that calls came in. */
   readonly contentTypes: Readonly<Record<string, number>>;
-  /** TCP connections accepted on the RPC port; open now. */
-  readonly connections: { readonly accepted: number; readonly open: number };
-  /** Calls whose metadata carried a key that is not the account's. */
-  readonly wrongKeys: number;
   /** The highest request id seen, and the number of ids that did not rise above it. */
   readonly requestIds: { readonly highest: string; readonly notRising: number };
 }
@@ -75,8 +71,6 @@ export class Observations {
     refused: { csrf: 0, path: 0, verb: 0 },
     mostPollsAtOnce: 0,
     contentTypes: {},
-    connections: { accepted: 0, open: 0 },
-    wrongKeys: 0,
     requestIds: { highest: "0", notRising: 0 },
   };
   #version = 0;

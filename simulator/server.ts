@@ -29,36 +29,26 @@ export async function startServer(order: StartOrder, clock: Clock, editor: Edito
       : await windsurfProduct(order, clock, observations, editor);
   const faults = new CallFaults<RpcFault>(({ rpc }) => rpc);
   faults.replace(order.faults);
-  const never = new AbortController().signal;
   const handler = guard({
     csrfToken: order.csrfToken,
-    csrfCode: config.csrfCode,
     knows: (rpc) => product.knows(rpc),
     faults,
     observations,
     clock,
-    ready: config.slowStartMs === 0 ? Promise.resolve() : clock.sleep(config.slowStartMs, never),
     next: product.handler,
   });
-  const onConnection = (change: 1 | -1) => {
-    observations.figures.connections.open += change;
-    if (change === 1) observations.figures.connections.accepted++;
-    observations.changed();
-  };
-
   const lsp = await listenForLsp();
   let listeners: Listener[];
   let ports: ServerPorts;
   if (product.tls) {
     const certificate = selfSigned(clock.now());
     await writeCertificate(order.extension, certificate.cert);
-    const { tls, plain } = await listenForTlsAndPlain(handler, certificate, onConnection);
+    const { tls, plain } = await listenForTlsAndPlain(handler, certificate);
     listeners = [tls, plain, lsp];
     ports = { rpcPort: plain.port, tlsPort: tls.port, lspPort: lsp.port, chatClientPort: undefined };
   } else {
     const chatClient = await listenForLsp();
-    product.portsAre({ lsp: lsp.port, chatClient: chatClient.port });
-    const rpc = await listenForRpc(handler, onConnection, 0, config.http2);
+    const rpc = await listenForRpc(handler, 0, config.http2);
     listeners = [rpc, lsp, chatClient];
     ports = { rpcPort: rpc.port, tlsPort: undefined, lspPort: lsp.port, chatClientPort: chatClient.port };
   }

@@ -64,7 +64,7 @@ export async function windsurfProduct(
   };
 
   const { modelUrl } = config;
-  const model = modelUrl === undefined ? helper : upstreamModel(modelUrl, config.modelName, config.modelKey);
+  const model = modelUrl === undefined ? helper : upstreamModel(modelUrl, config.modelName);
   const files = new TrajectoryFiles(order.cascades, randomBytes);
   const gate = new Gate();
   const cascades = new Cascades({
@@ -87,7 +87,6 @@ export async function windsurfProduct(
     spend,
     panel: { initialized: false, trusted: false },
     turnDefaults: { current: order.turn },
-    ports: { lsp: 0, chatClient: 0 },
   };
   const rpcs = languageServerRpcs(context);
   const missing = new Set([...profile.missing, ...config.missing]);
@@ -101,14 +100,11 @@ export async function windsurfProduct(
       },
       contextValues: (request) => createContextValues().set(faultKey, faultAfterHandler(request)),
       interceptors: [retire(config.cascade ?? "on"), observePolls(observations), failAfterwards],
-      acceptCompression: config.gzip === "never" ? [] : [compressionGzip],
-      compressMinBytes: config.gzip === "always" ? 0 : 1024,
+      acceptCompression: [compressionGzip],
+      compressMinBytes: 1024,
       readMaxBytes: 64 * 1024 * 1024,
     }),
     tls: false,
-    portsAre(ports) {
-      Object.assign(context.ports, ports);
-    },
     cascades: () => cascades.report(),
     calls: {
       setTurn(turn) {

@@ -83,10 +83,6 @@ describe("the RPC port", () => {
       expect(data.toString()).toMatch(/^Content-Length: /);
       socket.destroy();
     }
-    expect(await clientOf(simulator).getProcesses({})).toMatchObject({
-      lspPort: simulator.otherPorts[0],
-      chatClientPort: simulator.otherPorts[1],
-    });
   });
 
   it("sends the same answer over every protocol", async () => {

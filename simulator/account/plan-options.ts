@@ -3,10 +3,6 @@ import { z } from "zod";
 /** The forms in which servers report the rest of a plan. The last two are Antigravity's. */
 export const planShapes = ["credits", "percent", "fractions", "pools"] as const;
 
-/** The plan data that Devin Desktop left on disk: nothing, or rows of its last start, of one account or of several. */
-export const savedPlanForms = ["fresh", "none", "old", "several"] as const;
-export type SavedPlanForm = (typeof savedPlanForms)[number];
-
 /** The account's plan, and how much of it is used. */
 export const planOptionsSchema = z.strictObject({
   /** Credits on Windsurf and fractions on Antigravity when absent. */
@@ -17,9 +13,8 @@ export const planOptionsSchema = z.strictObject({
   usedWeekly: z.number().min(0).max(100).optional(),
   /** Credits: no limit, reported as a negative number. */
   unlimited: z.boolean().default(false),
-  /** Credits: how many prompt credits and bought ones there are, in hundredths. */
+  /** Credits: how many prompt credits there are, in hundredths. */
   creditsHundredths: z.number().int().min(0).default(50_000),
-  flexHundredths: z.number().int().min(0).default(0),
   /** Percent: the daily window is not for showing. */
   hideDaily: z.boolean().default(false),
   /** Percent: paid use beyond the quota, in millionths of a dollar; may be negative. */
@@ -28,17 +23,10 @@ export const planOptionsSchema = z.strictObject({
   allows: z.enum(["cascade", "cli"]).optional(),
   /** Percent of the short window that a credit's worth of use takes. */
   drain: z.number().min(0).max(100).default(1),
-  /** A free account of Devin: how many messages its pool holds and has left. */
-  freeMessages: z.strictObject({ remaining: z.number().int().min(-1), total: z.number().int().min(-1) }).optional(),
   /** A limit of messages to each model, beside the plan: how many in a window, and how long that window lasts. */
   messages: z.strictObject({ max: z.number().int().positive(), windowMs: z.number().positive() }).optional(),
   /** The server says nothing about the plan. */
   unknown: z.boolean().default(false),
-  /** When the short window resets, counted from the start of the simulator. */
-  resetInMs: z
-    .number()
-    .min(0)
-    .default(5 * 3_600_000),
 });
 
 /** The caller's options. */

@@ -29,13 +29,13 @@ describe("a plan in credits", () => {
     expect(told(planOf({ used: 25 }))).toMatchObject({ usedPromptCredits: 12_500 });
   });
 
-  it("drains from the plan, then from what was bought, then is exhausted", () => {
-    const plan = planOf({ used: 99, flexHundredths: 300 });
-    plan.spend(600, now);
-    expect(told(plan)).toMatchObject({ usedPromptCredits: 50_000, usedFlexCredits: 100 });
+  it("drains until it is exhausted", () => {
+    const plan = planOf({ used: 99 });
+    plan.spend(400, now);
+    expect(told(plan)).toMatchObject({ usedPromptCredits: 49_900 });
     expect(plan.exhausted(now)).toBe(false);
     plan.spend(600, now);
-    expect(told(plan)).toMatchObject({ usedFlexCredits: 300 });
+    expect(told(plan)).toMatchObject({ usedPromptCredits: 50_000 });
     expect(plan.exhausted(now)).toBe(true);
   });
 
@@ -53,14 +53,13 @@ describe("a plan in percent", () => {
       shape: "percent",
       used: 40,
       usedWeekly: 10,
-      resetInMs: 3 * hour,
       overageMicros: -1_200_958,
       hideDaily: true,
     });
     expect(told(plan)).toMatchObject({
       dailyQuotaRemainingPercent: 60,
       weeklyQuotaRemainingPercent: 90,
-      dailyQuotaResetAtUnix: String((now + 3 * hour) / 1000),
+      dailyQuotaResetAtUnix: String((now + 5 * hour) / 1000),
       overageBalanceMicros: "-1200958",
       planInfo: { billingStrategy: "BILLING_STRATEGY_QUOTA", hideDailyQuota: true },
     });
@@ -72,15 +71,15 @@ describe("a plan in percent", () => {
   });
 
   it("leaves the zero out when it is exhausted, and starts anew at the reset", () => {
-    const plan = planOf({ shape: "percent", used: 98, resetInMs: hour, drain: 1 });
+    const plan = planOf({ shape: "percent", used: 98, drain: 1 });
     plan.spend(600, now);
     expect(plan.exhausted(now)).toBe(true);
     expect(told(plan)).not.toHaveProperty("dailyQuotaRemainingPercent");
     expect(told(plan)).toHaveProperty("dailyQuotaResetAtUnix");
-    const later = now + hour + 3 * 24 * hour;
+    const later = now + 5 * hour + 3 * 24 * hour;
     expect(told(plan, later)).toMatchObject({
       dailyQuotaRemainingPercent: 100,
-      dailyQuotaResetAtUnix: String((now + hour + 4 * 24 * hour) / 1000),
+      dailyQuotaResetAtUnix: String((now + 5 * hour + 4 * 24 * hour) / 1000),
     });
     expect(plan.exhausted(later)).toBe(false);
   });

@@ -19,20 +19,21 @@ export type QuotaError = "quota" | "weekly_quota";
 
 /** The used part of a plan: plain data, passed to the process that follows a restart. */
 export interface PlanUse {
-  /** Hundredths of prompt credits, and of bought ones. */
+  /** Hundredths of prompt credits. */
   readonly prompt: number;
-  readonly flex: number;
   readonly daily: WindowUse;
   readonly weekly: WindowUse;
   readonly overageMicros: number;
 }
 
+/** When the short window resets, counted from the start of the simulator. */
+const resetInMs = 5 * 3_600_000;
+
 /** The used part of a plan at its start. */
 export function initialUse(options: PlanOptions, nowMs: number): PlanUse {
-  const resetsAtMs = nowMs + options.resetInMs;
+  const resetsAtMs = nowMs + resetInMs;
   return {
     prompt: Math.round((options.creditsHundredths * options.used) / 100),
-    flex: options.used === 100 ? options.flexHundredths : 0,
     daily: { usedPercent: options.used, resetsAtMs },
     weekly: { usedPercent: options.usedWeekly ?? options.used / 4, resetsAtMs: resetsAtMs + 4 * dayMs },
     overageMicros: options.overageMicros ?? 0,
@@ -49,7 +50,6 @@ export class Plan {
   readonly messages: MessageRate | undefined;
   readonly #cycleStartMs: number;
   #prompt: number;
-  #flex: number;
   #overageMicros: number;
 
   constructor(options: PlanOptions, use: PlanUse) {
@@ -59,7 +59,6 @@ export class Plan {
     this.#cycleStartMs = use.daily.resetsAtMs - (use.daily.resetsAtMs % dayMs) - 11 * dayMs;
     this.messages = options.messages === undefined ? undefined : new MessageRate(options.messages);
     this.#prompt = use.prompt;
-    this.#flex = use.flex;
     this.#overageMicros = use.overageMicros;
   }
 
@@ -69,9 +68,9 @@ export class Plan {
 
   /** Whether a turn that costs something is refused. */
   exhausted(nowMs: number): boolean {
-    const { creditsHundredths, flexHundredths, unlimited } = this.#options;
+    const { creditsHundredths, unlimited } = this.#options;
     if (this.#inPercent) return this.#overQuota(nowMs) && this.#overageMicros <= 0;
-    return !unlimited && this.#prompt >= creditsHundredths && this.#flex >= flexHundredths;
+    return !unlimited && this.#prompt >= creditsHundredths;
   }
 
   /** The error of a turn that costs something. */
@@ -87,9 +86,9 @@ export class Plan {
     return Math.max(0, ...ends.map((atMs) => atMs - nowMs));
   }
 
-  /** Takes the cost of a turn: from the plan first, then from credits bought on top. */
+  /** Takes the cost of a turn. */
   spend(hundredths: number, nowMs: number): void {
-    const { creditsHundredths, flexHundredths, unlimited, drain } = this.#options;
+    const { creditsHundredths, unlimited, drain } = this.#options;
     if (this.#inPercent) {
       const percent = (hundredths / 100) * drain;
       if (this.#overQuota(nowMs)) this.#overageMicros -= hundredths * overageMicrosPerHundredth;
@@ -97,15 +96,12 @@ export class Plan {
       this.#weekly.use(percent / 4, nowMs);
       return;
     }
-    const fromPlan = unlimited ? hundredths : Math.min(hundredths, creditsHundredths - this.#prompt);
-    this.#prompt += fromPlan;
-    this.#flex = Math.min(flexHundredths, this.#flex + hundredths - fromPlan);
+    this.#prompt += unlimited ? hundredths : Math.min(hundredths, creditsHundredths - this.#prompt);
   }
 
   use(nowMs: number): PlanUse {
     return {
       prompt: this.#prompt,
-      flex: this.#flex,
       daily: this.#daily.at(nowMs),
       weekly: this.#weekly.at(nowMs),
       overageMicros: this.#overageMicros,
@@ -123,7 +119,7 @@ export class Plan {
     return create(PlanStatusSchema, {
       planInfo: {
         teamsTier: TeamsTier.PRO,
-        planName: this.#options.freeMessages === undefined ? "Pro" : "Free",
+        planName: "Pro",
         hasAutocompleteFastMode: true,
         allowStickyPremiumModels: true,
         maxNumChatInputTokens: 16_384n,
@@ -151,13 +147,11 @@ export class Plan {
   }
 
   #credits() {
-    const { creditsHundredths, flexHundredths, unlimited } = this.#options;
+    const { creditsHundredths, unlimited } = this.#options;
     return {
       availablePromptCredits: unlimited ? -1 : creditsHundredths,
       availableFlowCredits: unlimited ? -1 : monthlyFlow,
-      availableFlexCredits: flexHundredths,
       usedPromptCredits: this.#prompt,
-      usedFlexCredits: this.#flex,
     };
   }
 

@@ -3,15 +3,12 @@ import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { initialUse, Plan, type PlanUse } from "./plan.ts";
-import type { PlanOptions, SavedPlanForm } from "./plan-options.ts";
-
-const dayMs = 86_400_000;
+import type { PlanOptions } from "./plan-options.ts";
 
 /** One start of the app. */
 interface AppStart {
   readonly stateDatabase: string;
   readonly logs: string;
-  readonly form: SavedPlanForm;
   readonly plan: PlanOptions;
   readonly use: PlanUse | undefined;
   readonly signedIn: boolean;
@@ -19,45 +16,30 @@ interface AppStart {
 }
 
 /**
- * Writes the files that Devin Desktop leaves at its start: a folder of logs that is named by the time, and a row with the plan for
- * each account that it has seen. The rows do not follow the plan while the app runs. An `old` start was three days ago. Source:
- * docs/dev/wire/devin-desktop.md, "The saved plan".
+ * Writes the files that Devin Desktop leaves at its start: a folder of logs that is named by the time, and a row with the plan of
+ * its account. The row does not follow the plan while the app runs. Source: docs/dev/wire/devin-desktop.md, "The saved plan".
  */
 export async function writeAppStart(start: AppStart): Promise<void> {
-  const atMs = start.form === "old" ? start.nowMs - 3 * dayMs : start.nowMs;
-  await mkdir(join(start.logs, stamp(atMs)), { recursive: true });
+  const { plan, nowMs } = start;
+  await mkdir(join(start.logs, stamp(nowMs)), { recursive: true });
   await mkdir(dirname(start.stateDatabase), { recursive: true });
-  if (!start.signedIn || start.form === "none" || start.plan.unknown) return;
-  const use = start.use === undefined || start.form === "old" ? initialUse(start.plan, atMs) : start.use;
-  const rows = [{ account: "simulator", plan: start.plan, use }];
-  if (start.form === "several") {
-    const plan = { ...start.plan, used: 77, usedWeekly: 33 };
-    rows.push({ account: "second", plan, use: initialUse(plan, atMs) });
-  }
+  if (!start.signedIn || plan.unknown) return;
+  const saved = savedPlan(plan, start.use ?? initialUse(plan, nowMs), nowMs);
   const database = new DatabaseSync(start.stateDatabase);
   try {
     database.exec("PRAGMA busy_timeout = 2000;");
     database.exec("CREATE TABLE IF NOT EXISTS ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)");
-    for (const { account, plan, use: used } of rows) {
-      database
-        .prepare("INSERT INTO ItemTable (key, value) VALUES (?, ?)")
-        .run(savedPlanKey(account), JSON.stringify(savedPlan(plan, used, atMs)));
-    }
+    const insert = database.prepare("INSERT INTO ItemTable (key, value) VALUES (?, ?)");
+    insert.run(`windsurf.reactSettings.cachedPlanInfoData:user-${digits}`, JSON.stringify(saved));
   } finally {
     database.close();
   }
 }
 
-function savedPlanKey(account: string): string {
-  const digits = createHash("sha256").update(account).digest("hex").slice(0, 32);
-  return `windsurf.reactSettings.cachedPlanInfoData:user-${digits}`;
-}
+/** The account, in the name of its row. */
+const digits = createHash("sha256").update("simulator").digest("hex").slice(0, 32);
 
 function savedPlan(options: PlanOptions, use: PlanUse, nowMs: number) {
-  if (options.freeMessages !== undefined) {
-    const { remaining, total } = options.freeMessages;
-    return { planName: "Free", isDevinFree: true, remainingMessages: remaining, totalMessages: total };
-  }
   const status = new Plan(options, use).status(nowMs);
   return {
     planName: status?.planInfo?.planName ?? "Pro",

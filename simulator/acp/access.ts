@@ -3,7 +3,6 @@ import { join } from "node:path";
 import type { AgentOptions } from "./agent-options.ts";
 import type { AgentSettings } from "./desk/desk-protocol.ts";
 import { codes, vendorError } from "./errors.ts";
-import { internalError } from "./json-rpc.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -21,11 +20,10 @@ export function checkClient({ clientName }: AgentOptions, given: unknown): void 
   throw vendorError(codes.auth, `Client ${String(given)} is not allowed`, "auth_required");
 }
 
-/** @throws RpcError where no valid key is there; some builds tell that as an internal error. */
-export function checkSignedIn({ hostMustAuthenticate, signedIn }: Access, asInternal = false): void {
+/** @throws RpcError where no valid key is there. */
+export function checkSignedIn({ hostMustAuthenticate, signedIn }: Access): void {
   if (hostMustAuthenticate) throw vendorError(codes.auth, "ACP host has not authenticated", "auth_required");
   if (signedIn()) return;
-  if (asInternal) throw vendorError(internalError, "Internal error: not logged in", "internal");
   throw vendorError(codes.auth, "Authentication required", "auth_required");
 }
 

@@ -31,11 +31,6 @@ export const agentOptionsSchema = z.strictObject({
   cli: z.boolean().optional(),
   /** `devin auth login` has stored the account's key; by default only where the CLI is installed. */
   credentials: z.boolean().optional(),
-  /** The answer of `devin auth status`: the real state, or always "not logged in". */
-  authStatus: z.enum(["true", "logged-out"]).default("true"),
-  /** Where a missing key shows: at `session/new`, or at the prompt, as an auth error or as an internal one. */
-  loggedOut: z.enum(["new", "prompt", "prompt-internal"]).default("new"),
-  authMethod: z.enum(["devin-browser", "windsurf-api-key"]).default("devin-browser"),
   /** The only `clientInfo.name` that this build accepts; any when absent. */
   clientName: z.string().optional(),
   /** A free account: one model. */
@@ -50,8 +45,6 @@ export const agentOptionsSchema = z.strictObject({
   acts: z.boolean().default(false),
   /** Stdio MCP servers of a session: started, or dropped without a word. */
   stdioServers: z.boolean().default(true),
-  /** How long a call of such a server may be silent; 0: for ever. */
-  mcpCallMs: z.number().min(0).default(0),
   /** The client is asked for permission before each of those calls. */
   mcpPermission: z.boolean().default(false),
   /** Several calls in one answer of the model: made at once, or each after the result of the one before. */
@@ -62,15 +55,7 @@ export const agentOptionsSchema = z.strictObject({
   ownToolsFirst: z.boolean().default(false),
   /** Where a turn's tokens are reported. */
   usage: z.enum(["both", "update", "result", "none"]).default("both"),
-  canLoad: z.boolean().default(true),
   canDelete: z.boolean().default(true),
-  /** A prompt that follows a cancel in its session is cancelled too. */
-  cancelsNext: z.boolean().default(false),
-  /** Lines on standard output that are no JSON; noise on standard error. */
-  stdoutNoise: z.boolean().default(false),
-  stderrNoise: z.boolean().default(false),
-  /** The program reads nothing for this long after its start. */
-  startMs: z.number().min(0).default(0),
   faults: z.array(agentFaultSchema).default([]),
 });
 

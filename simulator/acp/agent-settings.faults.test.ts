@@ -109,16 +109,6 @@ describe("the CLI alone, with directives, faults and settings", () => {
     expect(client.messages.some((message) => message.id === hanging)).toBe(false);
   });
 
-  it("writes noise on both outputs if it is set to, and starts slowly", async () => {
-    await simulator.setAgent({ stdoutNoise: true, stderrNoise: true, startMs: 30 });
-    await using noisy = start(simulator);
-    const sessionId = await noisy.open();
-    await noisy.prompt(sessionId, "echo: abc");
-    expect(noisy.text()).toBe("abc");
-    expect(noisy.noise).toEqual(expect.arrayContaining(["{ not json", "[telemetry] flushed"]));
-    expect(noisy.stderr).toContain("affogato");
-  });
-
   it("accepts only one client name if it is set to", async () => {
     await simulator.setAgent({ clientName: "windsurf" });
     await client.initialize();
@@ -126,15 +116,6 @@ describe("the CLI alone, with directives, faults and settings", () => {
     await using other = start(simulator);
     await other.initialize("windsurf");
     expect((await other.call("session/new", { cwd: "/tmp", mcpServers: [] })).error).toBeUndefined();
-  });
-
-  it("cancels the prompt after a cancel if it is set to", async () => {
-    await simulator.setAgent({ cancelsNext: true });
-    const sessionId = await client.open();
-    client.notify("session/cancel", { sessionId });
-    expect((await client.prompt(sessionId, "echo: one")).result).toEqual({ stopReason: "cancelled" });
-    await client.prompt(sessionId, "echo: two");
-    expect(client.text()).toBe("two");
   });
 
   it("refuses what it does not know", async () => {
@@ -162,8 +143,6 @@ describe("the CLI alone, with directives, faults and settings", () => {
       family.variants.map((one) => one.model_uid),
     );
     expect(ids).toEqual(expect.arrayContaining(["swe-2-high", "adaptive"]));
-    await simulator.setAgent({ authStatus: "logged-out" });
-    expect((await run(pathOf(simulator), ["auth", "status"], { env })).stdout).toBe("Not logged in\n");
     await expect(run(pathOf(simulator), ["acp", "--agent-type", "no"], { env })).rejects.toMatchObject({ code: 2 });
   });
 

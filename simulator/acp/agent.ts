@@ -28,6 +28,8 @@ interface AgentParts {
   readonly crash: () => Promise<never>;
 }
 
+const authMethod = "devin-browser";
+
 type Params = Readonly<Record<string, unknown>>;
 type Handler = (params: Params, terms: CallTerms) => Promise<RequestHandler>;
 
@@ -45,7 +47,7 @@ export class DevinAgent {
     this.#parts = parts;
     this.#methods = {
       initialize: (params, terms) => this.#initialize(params, terms),
-      authenticate: (params, terms) => this.#authenticate(params, terms),
+      authenticate: (params) => this.#authenticate(params),
       "session/new": (params, terms) => this.#newSession(params, terms),
       "session/load": (params, terms) => this.#loadSession(params, terms),
       "session/list": (params) => this.#listSessions(params),
@@ -106,18 +108,17 @@ export class DevinAgent {
         protocolVersion: 1,
         agentInfo: { name: "affogato", title: "Devin Agent", version: options.version },
         agentCapabilities: {
-          loadSession: options.canLoad,
+          loadSession: true,
           promptCapabilities: { image: true, audio: false, embeddedContext: true },
           sessionCapabilities: { list: {}, ...(options.canDelete ? { delete: {} } : {}), additionalDirectories: {} },
         },
-        authMethods: [{ id: options.authMethod, name: "Sign in to Devin" }],
+        authMethods: [{ id: authMethod, name: "Sign in to Devin" }],
       },
     };
   }
 
-  async #authenticate(params: Params, { options }: CallTerms): Promise<RequestHandler> {
-    if (params["methodId"] !== options.authMethod)
-      throw new JsonRpcError(invalidParams, "Unknown authentication method");
+  async #authenticate(params: Params): Promise<RequestHandler> {
+    if (params["methodId"] !== authMethod) throw new JsonRpcError(invalidParams, "Unknown authentication method");
     const { signedIn, hostMustAuthenticate } = this.#parts.access;
     if (signedIn() && !hostMustAuthenticate) return { result: {} };
     await this.#parts.desk.browserOpened();
@@ -131,7 +132,7 @@ export class DevinAgent {
       throw new JsonRpcError(invalidParams, "Invalid params: missing field `mcpServers`");
     }
     checkClient(terms.options, this.#clientName);
-    if (terms.options.loggedOut === "new") checkSignedIn(this.#parts.access);
+    checkSignedIn(this.#parts.access);
     const session = this.#openSession(newSessionId(), cwd, terms);
     const servers: readonly unknown[] = terms.options.stdioServers ? params["mcpServers"] : [];
     if (servers.length > 0) {
@@ -149,11 +150,9 @@ export class DevinAgent {
   }
 
   async #loadSession(params: Params, terms: CallTerms): Promise<RequestHandler> {
-    const { options } = terms;
     const sessionId = String(params["sessionId"]);
-    if (!options.canLoad) throw new JsonRpcError(methodNotFound, "Method not found: session/load");
-    checkClient(options, this.#clientName);
-    if (options.loggedOut === "new") checkSignedIn(this.#parts.access);
+    checkClient(terms.options, this.#clientName);
+    checkSignedIn(this.#parts.access);
     const store = await this.#openedStore();
     if (!store.has(sessionId)) throw noSession(sessionId);
     if (store.lockedBy(sessionId) !== undefined) throw locked(sessionId);
@@ -224,7 +223,6 @@ export class DevinAgent {
     const session = this.#sessions.get(String(params["sessionId"]));
     if (session === undefined) return { result: null };
     const { sessionId, running } = session;
-    session.cancelNext = true;
     await this.#parts.desk.note("cancels", { sessionId, idle: running === undefined });
     if (running === undefined) this.#stopped(session, "cancelled");
     else running.abort();
@@ -254,15 +252,13 @@ export class DevinAgent {
 
   async #prompt(params: Params, terms: CallTerms): Promise<RequestHandler> {
     const session = this.#session(params);
-    const { options, turn, fault } = terms;
+    const { turn, fault } = terms;
     const incoming = readPrompt(params["prompt"]);
     if (incoming === undefined) throw new JsonRpcError(invalidParams, "Invalid params: missing field `prompt`");
     if (session.running !== undefined) throw new JsonRpcError(-32600, "A prompt is already running in this session");
     const running = new AbortController();
     session.running = running;
     try {
-      if (options.loggedOut !== "new") checkSignedIn(this.#parts.access, options.loggedOut === "prompt-internal");
-      if (session.cancelNext && options.cancelsNext) return await this.#cancelled(session);
       if (incoming.whole.trimStart().startsWith("/")) return { result: { stopReason: "end_turn" } };
       const { runPrompt } = await loadTurns();
       const end = await runPrompt({
@@ -283,14 +279,7 @@ export class DevinAgent {
       };
     } finally {
       session.running = undefined;
-      session.cancelNext = false;
     }
-  }
-
-  async #cancelled(session: Session): Promise<RequestHandler> {
-    this.#stopped(session, "cancelled");
-    await this.#parts.desk.note("ended", { sessionId: session.sessionId, cause: "cancelled" });
-    return { result: { stopReason: "cancelled" } };
   }
 
   #stopped(session: Session, cause: string): void {

@@ -19,8 +19,7 @@ export function runCommand(settings: AgentSettings, args: readonly string[]): nu
   }
   const command = words.join(" ");
   if (command === "auth status") {
-    const isIn = options.authStatus === "true" && hasKey(settings, process.env);
-    return print(isIn ? "Logged in as simulator@example.com" : "Not logged in");
+    return print(hasKey(settings, process.env) ? "Logged in as simulator@example.com" : "Not logged in");
   }
   if (command === "models list") return print(JSON.stringify(modelList(options.free)));
   if (command !== "acp") return wrong(`unrecognized subcommand '${command}'`);

@@ -22,8 +22,6 @@ export class McpClient {
   readonly name: string;
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #rpc: JsonRpc;
-  /** Restarts the time limit of a call, by its progress token. */
-  readonly #alive = new Map<unknown, () => void>();
   #lastToken = 0;
   readonly #listsAgain: boolean;
   tools: readonly McpTool[] = [];
@@ -38,7 +36,7 @@ export class McpClient {
     this.#child.stdin.on("error", () => {}); // it ended
     this.#child.on("error", ended);
     this.#child.on("exit", ended);
-    this.#rpc.serve(this.#child.stdout, (method, params) => this.#told(method, params), ended);
+    this.#rpc.serve(this.#child.stdout, (method) => this.#told(method), ended);
   }
 
   /**
@@ -60,21 +58,12 @@ export class McpClient {
     }
   }
 
-  /**
-   * The text of a tool's result. Throws where the server has said nothing for `limitMs` (0: no limit): it is told that the call was
-   * cancelled then, as it is when the signal aborts.
-   */
-  async call(name: string, args: unknown, limitMs: number, signal: AbortSignal): Promise<string> {
+  /** The text of a tool's result. The server is told that the call was cancelled when the signal aborts. */
+  async call(name: string, args: unknown, signal: AbortSignal): Promise<string> {
     const progressToken = ++this.#lastToken;
-    const late = new AbortController();
-    const timer =
-      limitMs === 0
-        ? undefined
-        : setTimeout(() => late.abort(new Error("MCP error -32001: Request timed out")), limitMs);
-    this.#alive.set(progressToken, () => timer?.refresh());
     const { id, reply } = this.#rpc.begin("tools/call", { name, arguments: args, _meta: { progressToken } });
     try {
-      const result = await orAborted(reply, AbortSignal.any([signal, late.signal]));
+      const result = await orAborted(reply, signal);
       const { content = [] } = result as {
         readonly content?: readonly { readonly text?: string; readonly mimeType?: string }[];
       };
@@ -82,9 +71,6 @@ export class McpClient {
     } catch (error) {
       this.#rpc.notify("notifications/cancelled", { requestId: id });
       throw error;
-    } finally {
-      clearTimeout(timer);
-      this.#alive.delete(progressToken);
     }
   }
 
@@ -98,9 +84,7 @@ export class McpClient {
     this.tools = tools;
   }
 
-  async #told(method: string, params: unknown) {
-    if (method === "notifications/progress")
-      this.#alive.get((params as { readonly progressToken?: unknown }).progressToken)?.();
+  async #told(method: string) {
     if (method === "notifications/tools/list_changed" && this.#listsAgain) void this.#list();
     return { result: {} };
   }

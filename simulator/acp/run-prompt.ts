@@ -144,8 +144,8 @@ class AgentTurn implements Stage {
     this.#tools = new ToolCalls(call);
     this.clock = call.services.clock;
     this.released = call.services.gate.opens;
-    const { modelUrl, modelName, modelKey } = call.services.settings;
-    this.model = modelUrl === undefined ? helper : upstreamModel(modelUrl, modelName, modelKey);
+    const { modelUrl, modelName } = call.services.settings;
+    this.model = modelUrl === undefined ? helper : upstreamModel(modelUrl, modelName);
   }
 
   get toolCalls(): number {
@@ -232,8 +232,6 @@ class AgentTurn implements Stage {
     this.#thought += text;
     this.#show("thought", "agent_thought_chunk", text);
   }
-
-  withhold(): void {}
 
   compact(): void {
     this.#notice("Conversation compacted.");

@@ -15,18 +15,9 @@ export async function serveAcp(
   args: readonly string[],
   flags: ReadonlyMap<string, string>,
 ): Promise<void> {
-  const { options } = settings;
   const folder = dataFolder(settings, process.env);
   writeLog(folder);
-  if (options.stderrNoise) process.stderr.write("2026-11-01T08:00:00Z  WARN affogato::mcp: no servers configured\n");
-  if (options.stdoutNoise) process.stdout.write("Checking for updates...\n{ not json\n");
-  if (options.startMs > 0) await systemClock.sleep(options.startMs, new AbortController().signal);
-
-  const rpc = new JsonRpc((line) => {
-    if (options.stdoutNoise && line.includes('"usage_update"')) process.stdout.write("[telemetry] flushed\n");
-    if (options.stderrNoise) process.stderr.write("DEBUG affogato::acp: wrote a message\n");
-    process.stdout.write(line);
-  });
+  const rpc = new JsonRpc((line) => process.stdout.write(line));
   const desk = new DeskLink(settings, () => agent.release());
   const agent = new DevinAgent({
     settings,

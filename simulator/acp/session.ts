@@ -22,8 +22,6 @@ export interface Session {
   effort: string;
   /** Aborts the running turn. */
   running: AbortController | undefined;
-  /** A cancel came, and the next prompt is to be cancelled with it. */
-  cancelNext: boolean;
   /** The MCP servers that its client named. */
   mcp: readonly McpClient[];
 }
@@ -31,7 +29,7 @@ export interface Session {
 /** A new session, with the model that the process was started with where the account has it. */
 export function newSession(sessionId: string, cwd: string, models: readonly string[], wanted = ""): Session {
   const model = models.includes(wanted) ? wanted : (models[0] ?? "");
-  const start = { mode: "accept-edits", effort: "medium", running: undefined, cancelNext: false, mcp: [] };
+  const start = { mode: "accept-edits", effort: "medium", running: undefined, mcp: [] };
   return { sessionId, cwd, model, ...start };
 }
 

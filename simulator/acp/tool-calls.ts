@@ -49,7 +49,7 @@ export class ToolCalls {
   /** Calls of the session's servers, as one answer of the model has them. */
   async callServers(calls: readonly ServerCall[]): Promise<{ readonly name: string; readonly text: string }[]> {
     const { session, terms, signal } = this.#call;
-    const { mcpPermission, mcpCallMs, mcpCalls } = terms.options;
+    const { mcpPermission, mcpCalls } = terms.options;
     const begun = calls.map(({ name, args }) => {
       const client = session.mcp.find(({ tools }) => tools.some((tool) => tool.name === name));
       return { name, args, client, id: this.#newCall(`${client?.name ?? "mcp"}_${name}`, "other", args as object) };
@@ -59,7 +59,7 @@ export class ToolCalls {
       try {
         if (!isAllowed || client === undefined) throw new Error("The call was not made.");
         this.#update({ sessionUpdate: "tool_call_update", toolCallId: id, status: "in_progress" });
-        const text = await client.call(name, args, mcpCallMs, signal);
+        const text = await client.call(name, args, signal);
         this.#end(id, "completed", text);
         return { name, text };
       } catch (error) {

@@ -46,7 +46,6 @@ export function antigravityProduct(order: StartOrder, clock: Clock): Product {
     knows: (rpc) => known.has(rpc) && (rpc !== "RetrieveUserQuotaSummary" || pools.summed),
     handler,
     tls: true,
-    portsAre: () => {},
     cascades: () => [],
     calls: {
       setTurn: () => {},

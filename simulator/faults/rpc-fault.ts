@@ -38,8 +38,6 @@ export const rpcFaultSchema = faultSchema(
     dropAfterBytes: z.number().int().min(0).optional(),
     /** Answer as if the CSRF token were wrong. */
     csrf: z.literal(true).optional(),
-    /** Answer a plain HTTP error, as a proxy would. */
-    httpStatus: z.number().int().min(400).max(599).optional(),
     /** Answer in the form of the protocol, with a payload that no schema decodes. */
     garbled: z.literal(true).optional(),
   },

@@ -6,7 +6,7 @@ const ms = z.number().min(0).max(86_400_000);
 const chars = z.number().int().min(0).max(50_000_000);
 
 /**
- * The plan of one turn: its pace and its faults. The same keys work in a config file and over the control API (camelCase), and in a
+ * The plan of one turn: its pace and its faults. The same keys work in a config file (camelCase), and in a
  * prompt as a directive (kebab-case): `[[sim: error=rate_limit error-after=20]]`.
  */
 export const turnPlanSchema = z.strictObject({
@@ -91,8 +91,6 @@ export const turnPlanSchema = z.strictObject({
   crashAt: z.enum(["before-store", "after-store", "mid-answer", "before-reply", "after-reply"]).optional(),
   /** Over ACP: the prompt is stored, and then nothing happens for ever. */
   hang: z.boolean().optional(),
-  /** Thinking is withheld: a flag and a signature in its place. */
-  redacted: z.boolean().optional(),
 });
 
 /** Every key may be absent; see `turnPlanSchema`. */

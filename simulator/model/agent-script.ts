@@ -1,20 +1,7 @@
 import type { Offer, OfferedTool } from "./offered.ts";
 
 /** How a call can be spoilt: each is something that real models write. */
-export const spoilings = [
-  "truncated",
-  "single-quotes",
-  "trailing-comma",
-  "fenced",
-  "unknown-tool",
-  "no-arguments",
-  "wrong-type",
-  "json-plan",
-  "fenced-json",
-  "name-inside",
-  "prose-after",
-  "announced",
-] as const;
+export const spoilings = ["truncated", "trailing-comma", "no-arguments", "wrong-type"] as const;
 export type SpoilKind = (typeof spoilings)[number];
 
 /** One thing that the agent does in one of its answers. */

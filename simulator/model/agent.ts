@@ -154,28 +154,12 @@ function spoil(how: SpoilKind, { tag, name, body, block }: Call): string {
   switch (how) {
     case "truncated":
       return `<${tag} name="${name}">\n${body.slice(0, Math.ceil(body.length / 2))}`;
-    case "single-quotes":
-      return block(name, body.replaceAll('"', "'"));
     case "trailing-comma":
       return block(name, body.replace(/\}\s*$/, ",}"));
-    case "fenced":
-      return block(name, `\`\`\`json\n${body}\n\`\`\``);
-    case "unknown-tool":
-      return block(`${name}_that_is_not_offered`, body);
     case "no-arguments":
       return block(name, "{}");
     case "wrong-type":
       return block(name, body.replace(/:\s*("(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?|true|false)/, ": [[0]]"));
-    case "json-plan":
-      return JSON.stringify({ tool: name, arguments: parseOr(body) });
-    case "fenced-json":
-      return `\`\`\`json\n${JSON.stringify({ name, arguments: parseOr(body) }, undefined, 2)}\n\`\`\``;
-    case "name-inside":
-      return `<${tag}>\n${JSON.stringify({ name, arguments: parseOr(body) })}\n</${tag}>`;
-    case "prose-after":
-      return `${block(name, body)}\n\nI have called the tool and wait for what it says.`;
-    case "announced":
-      return `I will now call ${name} with ${body}.`;
     default:
       return how satisfies never;
   }

@@ -45,8 +45,6 @@ export interface Stage {
   /** Asks the user for a decision, which never comes. */
   ask(): void;
   think(piece: string): void;
-  /** The model thinks, and what it thinks is withheld. */
-  withhold(): void;
   /** The part of the model's text that is shown. */
   shown(text: string): string;
   say(piece: string): void;
@@ -106,8 +104,7 @@ export async function playAnswer(prompt: ModelPrompt, stage: Stage, signal: Abor
     if (delta.kind === "usage") {
       usage = delta;
     } else if (delta.kind === "thinking") {
-      if (plan.redacted === true) stage.withhold();
-      else await new Growth({ ...pace, marks: [] }).grow(delta.text, (piece) => stage.think(piece), signal);
+      await new Growth({ ...pace, marks: [] }).grow(delta.text, (piece) => stage.think(piece), signal);
       if (plan.thinkMs !== undefined) await clock.sleep(plan.thinkMs, signal);
     } else {
       await growth.grow(stage.shown(delta.text), (piece) => stage.say(piece), signal);

@@ -123,7 +123,6 @@ function isScripted({ plan }: ModelPrompt): boolean {
 function thinkingOf(prompt: ModelPrompt): string {
   const { thinking } = prompt.plan;
   if (thinking !== undefined) return prose(thinking);
-  if (prompt.plan.redacted === true) return "withheld";
   if (!prompt.thinks) return "";
   const asked = lastUserMessage(prompt.asked).replaceAll(/\s+/g, " ").slice(0, 80);
   return `The user asks: ${JSON.stringify(asked)}. I look for a skill that fits and answer plainly.`;

@@ -23,16 +23,13 @@ const chunkSchema = z.object({
  * @param baseUrl up to and without `/chat/completions`.
  * @param name the model to ask for; the UID that the client chose when undefined.
  */
-export function upstreamModel(baseUrl: string, name: string | undefined, key: string | undefined): Model {
+export function upstreamModel(baseUrl: string, name: string | undefined): Model {
   return {
     live: true,
     async *answer(prompt: ModelPrompt, signal: AbortSignal): AsyncGenerator<ModelDelta, void> {
       const response = await fetch(`${baseUrl.replace(/\/+$/, "")}/chat/completions`, {
         method: "POST",
-        headers: {
-          "content-type": "application/json",
-          ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-        },
+        headers: { "content-type": "application/json" },
         body: JSON.stringify({
           model: name ?? prompt.modelUid,
           messages: messagesOf(prompt),

@@ -1,5 +1,5 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import type { LanguageServerService } from "../../src/proto/windsurf/exa/language_server_pb.ts";
 import { errorTexts, rpcError } from "../faults/error-texts.ts";
 import { checkMetadata } from "./checks.ts";
@@ -14,20 +14,6 @@ export function accountRpcs(context: RpcContext) {
       const userStatus = context.account.status(context.clock.now());
       const planInfo = userStatus.planStatus?.planInfo;
       return { userStatus, ...(planInfo === undefined ? {} : { planInfo }) };
-    },
-    getCascadeModelConfigs(request) {
-      if (!context.profile.isOld) {
-        throw new ConnectError(
-          "GetCascadeModelConfigs is not implemented; use GetUserStatus instead",
-          Code.Unimplemented,
-        );
-      }
-      checkMetadata(context, request.metadata);
-      const data = context.account.status(context.clock.now()).cascadeModelConfigData;
-      return {
-        clientModelConfigs: data?.clientModelConfigs ?? [],
-        clientModelSorts: data?.clientModelSorts ?? [],
-      };
     },
     checkUserMessageRateLimit({ modelUid }) {
       const { plan } = context.account;
@@ -52,7 +38,6 @@ export function probeRpcs(context: RpcContext) {
       },
     }),
     heartbeat: () => ({ lastExtensionHeartbeat: timestampFromMs(context.clock.now()) }),
-    getProcesses: () => ({ lspPort: context.ports.lsp, chatClientPort: context.ports.chatClient }),
     getStatus: () => ({ status: { level: 1, message: "OK" } }),
   } satisfies Partial<ServiceImpl<typeof LanguageServerService>>;
 }

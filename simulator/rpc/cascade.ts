@@ -19,12 +19,8 @@ export function cascadeRpcs(context: RpcContext) {
       return { cascadeId: trajectory.cascadeId };
     },
     sendUserCascadeMessage(request) {
-      acceptMessage(context, request, false);
+      acceptMessage(context, request);
       return {};
-    },
-    queueCascadeMessage(request) {
-      const queueId = acceptMessage(context, { ...request, blocking: false, additionalSteps: [] }, true);
-      return { queueId: queueId ?? context.newId() };
     },
     cancelCascadeInvocation(request) {
       cascades.cancel(request.cascadeId);

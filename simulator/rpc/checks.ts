@@ -20,7 +20,6 @@ const strictFields = [
 export function checkMetadata(context: RpcContext, metadata: Metadata | undefined): void {
   if (metadata === undefined || metadata.apiKey === "") throw rpcError("no_key");
   context.observations.requestId(metadata.requestId);
-  if (metadata.apiKey !== context.account.apiKey) context.observations.figures.wrongKeys++;
   if (!context.config.strictMetadata) return;
   const complete =
     strictFields.every(([field]) => metadata[field] !== "") &&

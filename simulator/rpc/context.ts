@@ -23,5 +23,4 @@ export interface RpcContext {
   readonly panel: { initialized: boolean; trusted: boolean };
   /** How turns go by default; may be changed while the server runs. */
   readonly turnDefaults: { current: TurnPlan };
-  readonly ports: { lsp: number; chatClient: number };
 }

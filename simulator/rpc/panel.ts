@@ -18,10 +18,5 @@ export function panelRpcs(context: RpcContext) {
       checkMetadata(context, request.metadata);
       return {};
     },
-    updateWorkspaceTrust(request) {
-      checkMetadata(context, request.metadata);
-      context.panel.trusted = request.workspaceTrusted;
-      return {};
-    },
   } satisfies Partial<ServiceImpl<typeof LanguageServerService>>;
 }

@@ -20,20 +20,15 @@ import type { RpcContext } from "./context.ts";
 
 /**
  * The 1.x way: one server stream of deltas, errors inside the stream with status 0. Newer builds refuse it from outside
- * with the Cascade-session error, in the trailer or in-band. Source: docs/dev/wire/language-server.md, "Raw chat", "Error texts".
+ * with the Cascade-session error in the trailer. Source: docs/dev/wire/language-server.md, "Raw chat", "Error texts".
  */
 export async function* rawGetChatMessage(
   context: RpcContext,
   request: RawGetChatMessageRequest,
   handler: HandlerContext,
 ): AsyncGenerator<RawGetChatMessageResponse, void> {
-  const mode = context.config.rawChat ?? context.profile.rawChat;
-  if (mode === "trailer") throw rpcError("session");
+  if (context.profile.rawChat === "trailer") throw rpcError("session");
   const say = sayer(context);
-  if (mode === "in-band") {
-    yield say(errorTexts("session").text, { isError: true });
-    return;
-  }
   checkMetadata(context, request.metadata);
   const messages = request.chatMessages.map(spoken).filter((message) => message.text !== "");
   const last = messages.pop();

@@ -1,4 +1,3 @@
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { LanguageServerService } from "../../src/proto/windsurf/exa/language_server_pb.ts";
 import { renderTranscript } from "../trajectory/transcript.ts";
@@ -35,29 +34,6 @@ export function readingRpcs(context: RpcContext) {
           quirks: trajectory.transcriptQuirks,
         }),
         numTotalSteps: trajectory.steps.length,
-      };
-    },
-    getAllCascadeTrajectories(request) {
-      const all = cascades.all();
-      return {
-        trajectorySummaries: Object.fromEntries(all.map((one) => [one.cascadeId, one.toSummary()])),
-        userInputs:
-          request.includeUserInputs === true
-            ? all.flatMap((one) =>
-                one.steps.flatMap((step) =>
-                  step.step.case === "userInput"
-                    ? [
-                        {
-                          cascadeId: one.cascadeId,
-                          userResponse: step.step.value.userResponse,
-                          items: step.step.value.items,
-                          timestamp: step.metadata?.createdAt ?? timestampFromMs(one.createdAtMs),
-                        },
-                      ]
-                    : [],
-                ),
-              )
-            : [],
       };
     },
   } satisfies Partial<ServiceImpl<typeof LanguageServerService>>;

@@ -8,7 +8,7 @@ import { rawGetChatMessage } from "./raw-chat.ts";
 import { readingRpcs } from "./reading.ts";
 
 /** Every RPC that the stand-in answers. Source: docs/dev/wire/cascade.md, "Calls"; docs/dev/wire/language-server.md, "Cheap calls". */
-export function languageServerRpcs(context: RpcContext): ServiceImpl<typeof LanguageServerService> {
+export function languageServerRpcs(context: RpcContext): Partial<ServiceImpl<typeof LanguageServerService>> {
   return {
     ...panelRpcs(context),
     ...cascadeRpcs(context),

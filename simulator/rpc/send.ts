@@ -25,16 +25,12 @@ export interface IncomingMessage {
  * Accepts a message and starts its turn, or queues it behind the running one; gives the queue id then. Does not wait
  * for the answer. Source: docs/dev/wire/cascade.md, "Rules of sending", "Several messages".
  */
-export function acceptMessage(context: RpcContext, message: IncomingMessage, mayQueue: boolean): string | undefined {
+export function acceptMessage(context: RpcContext, message: IncomingMessage): string | undefined {
   checkMetadata(context, message.metadata);
   checkPanel(context);
-  const running = context.cascades.isRunning(message.cascadeId);
   const planner = message.cascadeConfig?.plannerConfig;
   if (message.cascadeConfig === undefined) throw rpcError("nil_message");
   if (planner === undefined) throw rpcError("no_model");
-  if (running && !mayQueue && context.config.whileRunning === "reject") {
-    throw new ConnectError(`cascade ${message.cascadeId} is already running`, Code.FailedPrecondition);
-  }
   const instructions = instructionsOf(planner);
   const input = turnInput(context, message, instructions);
   const refusal = refusalInCall(message, input);
@@ -68,12 +64,11 @@ function turnInput(context: RpcContext, message: IncomingMessage, instructions: 
   const fromText = readDirectives(nowOf(text));
   const problem = [...fromInstructions.problems, ...fromText.problems][0];
   const knownKey = message.metadata?.apiKey === context.account.apiKey;
-  const retired = context.config.cascade === "old-models" && chosen?.config?.isNew === true ? "devin_local" : undefined;
   const refusal: TurnInput["refusal"] =
     problem === undefined
       ? chosen === undefined
         ? "no_model"
-        : (chosen.refusal ?? retired ?? (knownKey ? undefined : "internal"))
+        : (chosen.refusal ?? (knownKey ? undefined : "internal"))
       : { text: `simulator: a directive in the prompt is wrong: ${problem}` };
   const { config } = chosen ?? {};
   return {

@@ -21,7 +21,7 @@ type Handler = (request: Message, context: HandlerContext) => unknown;
 export function speakShifted(
   router: ConnectRouter,
   schema: FileRegistry,
-  rpcs: ServiceImpl<typeof LanguageServerService>,
+  rpcs: Partial<ServiceImpl<typeof LanguageServerService>>,
 ): void {
   const service = schema.getService(LanguageServerService.typeName);
   if (service === undefined) throw new Error("the shifted schema lost the service"); // it was made from the one that has it

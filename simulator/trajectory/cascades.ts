@@ -68,10 +68,6 @@ export class Cascades {
     return this.#entry(cascadeId).trajectory;
   }
 
-  isRunning(cascadeId: string): boolean {
-    return this.#entry(cascadeId).running !== undefined;
-  }
-
   /** Runs a turn now, or after the ones before it. Gives the queue id if it has to wait. */
   send(cascadeId: string, input: TurnInput): string | undefined {
     const entry = this.#entry(cascadeId);

@@ -197,12 +197,6 @@ describe("a turn", () => {
     expect(turn.answer()).toBe("");
   });
 
-  it("can withhold its thinking", async () => {
-    const turn = begin("echo: abc", { rate: "instant", redacted: true });
-    await turn.ended;
-    expect(turn.planner()?.step.value).toMatchObject({ thinking: "", thinkingRedacted: true, response: "abc" });
-  });
-
   it("can forge a transcript header inside its text, and answer a megabyte", async () => {
     const turn = begin("anything", { rate: "instant", size: 1_000_000, forge: true });
     await turn.ended;

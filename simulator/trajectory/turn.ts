@@ -185,13 +185,6 @@ class TurnRun implements Stage {
     if (this.#planner !== undefined) this.#planner.response.thinking += piece;
   }
 
-  withhold(): void {
-    this.think("");
-    if (this.#planner === undefined) return;
-    this.#planner.response.thinkingRedacted = true;
-    this.#planner.response.signature = "c2ltdWxhdG9y";
-  }
-
   #endThinking(): void {
     if (this.#planner === undefined || this.#thinkingAtMs === undefined) return;
     this.#planner.response.thinkingDuration = durationFromMs(Math.round(this.clock.now() - this.#thinkingAtMs));

@@ -14,14 +14,11 @@ export const servicePath = `/${LanguageServerService.typeName}/`;
 /** The options of the guard between the socket and the handlers. */
 interface GuardOptions {
   readonly csrfToken: string;
-  readonly csrfCode: "unauthenticated" | "permission_denied";
   /** Whether this build has an RPC of this name. */
   readonly knows: (rpc: string) => boolean;
   readonly faults: CallFaults<RpcFault>;
   readonly observations: Observations;
   readonly clock: Clock;
-  /** Resolves when the server begins to answer. */
-  readonly ready: Promise<void>;
   readonly next: Handler;
 }
 
@@ -38,9 +35,7 @@ export function faultAfterHandler(request: Request): RpcFault | undefined {
  * Source: docs/dev/wire/language-server.md, "CSRF token refused".
  */
 export function guard(options: GuardOptions): Handler {
-  return (request, response) => {
-    void options.ready.then(() => answer(options, request, response));
-  };
+  return (request, response) => void answer(options, request, response);
 }
 
 async function answer(options: GuardOptions, request: Request, response: Response): Promise<void> {
@@ -73,7 +68,7 @@ async function answer(options: GuardOptions, request: Request, response: Respons
 }
 
 function csrfError(options: GuardOptions, given: string | string[] | undefined): ConnectError | undefined {
-  const code = codeFromString(options.csrfCode) ?? Code.Unauthenticated;
+  const code = Code.Unauthenticated;
   if (given === undefined) return new ConnectError("missing CSRF token", code);
   const a = Buffer.from(String(given));
   const b = Buffer.from(options.csrfToken);
@@ -97,11 +92,9 @@ async function applied(options: GuardOptions, fault: RpcFault, request: Request,
   if (fault.error !== undefined) {
     refuseCall(request, response, toConnectError(fault.error));
   } else if (fault.csrf === true) {
-    refuseCall(request, response, new ConnectError("invalid CSRF token", codeFromString(options.csrfCode)));
+    refuseCall(request, response, new ConnectError("invalid CSRF token", Code.Unauthenticated));
   } else if (fault.missing === true) {
     refusePlain(response, 404, "404 page not found\n");
-  } else if (fault.httpStatus !== undefined) {
-    refusePlain(response, fault.httpStatus, `simulated ${fault.httpStatus}\n`);
   } else if (fault.garbled === true) {
     answerGarbled(request, response);
   }

@@ -18,20 +18,13 @@ export type Handler = (request: Request, response: Response) => void;
 /**
  * One port for HTTP/2 with prior knowledge and HTTP/1.1: reads until the bytes differ from the HTTP/2 preface or match
  * it whole, because `P` is also the first byte of POST. Source: docs/dev/wire/language-server.md, "Protocols on one port".
- *
- * @param onConnection called with +1 and -1 as connections come and go.
  */
-export async function listenForRpc(
-  handler: Handler,
-  onConnection: (change: 1 | -1) => void,
-  port = 0,
-  withHttp2 = true,
-): Promise<Listener> {
+export async function listenForRpc(handler: Handler, port = 0, withHttp2 = true): Promise<Listener> {
   const http1 = http.createServer(handler);
   const h2 = http2.createServer({ settings: { initialWindowSize: 4 * 1024 * 1024 } }, handler);
   h2.on("sessionError", () => {}); // a peer that breaks off mid-frame is no concern of the server's
   const server = net.createServer((socket) => sniff(socket, http1, withHttp2 ? h2 : undefined));
-  return await listen(server, onConnection, port);
+  return await listen(server, port);
 }
 
 /** A connection that begins with this byte speaks TLS. Source: RFC 8446, 5.1. */
@@ -45,7 +38,6 @@ const plainToTls = "Client sent an HTTP request to an HTTPS server.\n";
 export async function listenForTlsAndPlain(
   handler: Handler,
   certificate: { readonly key: string; readonly cert: string },
-  onConnection: (change: 1 | -1) => void,
 ): Promise<{ readonly tls: Listener; readonly plain: Listener }> {
   const secure = http2.createSecureServer({ ...certificate, allowHTTP1: true }, handler);
   secure.on("sessionError", () => {}); // as above
@@ -61,10 +53,9 @@ export async function listenForTlsAndPlain(
           else socket.end(`HTTP/1.0 400 Bad Request\r\n\r\n${plainToTls}`);
         });
       }),
-      onConnection,
     );
     try {
-      return { tls, plain: await listenForRpc(handler, onConnection, tls.port + 1) };
+      return { tls, plain: await listenForRpc(handler, tls.port + 1) };
     } catch (error) {
       await tls.close();
       if (attempt === 20) throw error; // the port after is taken, twenty times over
@@ -99,7 +90,6 @@ export async function listenForLsp(port = 0): Promise<Listener> {
         socket.end(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
       });
     }),
-    () => {},
     port,
   );
 }
@@ -147,14 +137,13 @@ export async function listenAsDecoy(kind: DecoyKind, below: number): Promise<Lis
         const [status, type, body] = answer;
         return await listenForRpc(
           (_, response) => writeResponse(response, status, { "content-type": type }, body),
-          () => {},
           port,
         );
       }
-      if (kind === "impostor") return await listenForRpc(impostor, () => {}, port);
+      if (kind === "impostor") return await listenForRpc(impostor, port);
       if (kind === "lsp") return await listenForLsp(port);
       const onSocket = (socket: net.Socket) => (kind === "closing" ? socket.destroy() : socket.pause());
-      return await listen(net.createServer(onSocket), () => {}, port);
+      return await listen(net.createServer(onSocket), port);
     } catch (error) {
       const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
       if (!isTaken) throw error;
@@ -163,16 +152,12 @@ export async function listenAsDecoy(kind: DecoyKind, below: number): Promise<Lis
   throw new Error(`no free port below ${below}`);
 }
 
-async function listen(server: net.Server, onConnection: (change: 1 | -1) => void, port = 0): Promise<Listener> {
+async function listen(server: net.Server, port = 0): Promise<Listener> {
   const sockets = new Set<net.Socket>();
   server.on("connection", (socket) => {
     sockets.add(socket);
-    onConnection(1);
     socket.on("error", () => {}); // a peer that vanished; "close" follows
-    socket.on("close", () => {
-      sockets.delete(socket);
-      onConnection(-1);
-    });
+    socket.on("close", () => sockets.delete(socket));
   });
   const opened = await listenOnLoopback(server, port);
   return {

@@ -17,7 +17,6 @@ export interface AgentSettings {
   readonly turn: TurnPlan;
   readonly modelUrl?: string | undefined;
   readonly modelName?: string | undefined;
-  readonly modelKey?: string | undefined;
 }
 
 /** A prompt that the agent stored, so that it counts as accepted. */

@@ -113,7 +113,7 @@ export class AgentDesk {
 
   async #install(): Promise<void> {
     const { config, home, layout, apiKey, compileCache } = this.#parts;
-    const { modelUrl, modelName, modelKey } = config;
+    const { modelUrl, modelName } = config;
     const settings: AgentSettings = {
       port: this.#port,
       token: this.#token,
@@ -125,7 +125,6 @@ export class AgentDesk {
       ...compileCache,
       modelUrl,
       modelName,
-      modelKey,
     };
     const cli = this.cliPath;
     await installPrograms(settings, {

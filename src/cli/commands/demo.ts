@@ -32,7 +32,6 @@ export const demoCommand = defineCommand({
     ),
     question: text("what to ask", "<text>"),
     model: text("the model to ask", "<name>", { defaultText: "the account's default" }),
-    modelUrl: text("OpenAI-compatible server that answers as the model", "<url>"),
   },
   examples: [
     ["millrace demo", "then use it from your own tools"],
@@ -48,7 +47,7 @@ export const demoCommand = defineCommand({
     const ownIo = { ...io, env, homeFolder: home };
     const inDemo: CommandContext = { ...context, io: ownIo, settings: readSettings(ownIo), typed: new Set() };
     try {
-      simulator = await startSimulator({ home, ...(options.modelUrl && { modelUrl: options.modelUrl }) });
+      simulator = await startSimulator({ home });
       out.line(
         `stand-in IDE   ${simulator.profile.productFolder} ${simulator.ideVersion}, pid ${simulator.pid}, port ${simulator.port}`,
       );
