@@ -31,6 +31,7 @@ const rows: Readonly<Record<string, Row>> = {
   "POST /api/generate": { body: { model, prompt: "hello", stream: false }, status: 200 },
   "GET /api/tags": { status: 200 },
   "POST /api/show": { body: { model }, status: 200 },
+  "POST /api/pull": { body: { model, stream: false }, status: 200 },
   "GET /api/ps": { status: 200 },
   "GET /api/version": { status: 200 },
   "GET /v1/models": { status: 200 },

@@ -115,7 +115,7 @@ test("while its file cannot be written it is missing, which is reported once and
   expect(holderOf(file)?.pid).toBe(0);
   await expect(take("b")).rejects.toThrow("Your gateway is starting.");
   rmSync(file, { recursive: true });
-  await clock.advance(10_000);
+  await clock.advance(30_000);
   expect(readGatewayFile(file)).toMatchObject(at);
   expect(readdirSync(dirname(file)).toSorted()).toEqual(["gateway.door", "gateway.held", "gateway.json", "home-id"]);
 });
@@ -133,7 +133,7 @@ test("a file that was removed is written again, and a folder that was moved away
   const home = await take("a");
   home.serves(at);
   rmSync(file);
-  await clock.advance(10_000);
+  await clock.advance(30_000);
   expect(readGatewayFile(file)).toMatchObject(at);
   renameSync(dirname(file), `${dirname(file)}-away`);
   await clock.advance(60_000);

@@ -31,7 +31,7 @@ export interface Home {
 }
 
 /** How often it is looked whether the file is there; ms. A row of docs/dev/turn-machine.md. */
-const keepEveryMs = 10_000;
+const keepEveryMs = 30_000;
 /** How long a gateway has to end its answers once it stops; ms. Later its service manager kills it, and commands give up waiting. */
 export const stopMs = 30_000;
 const lookEveryMs = 50;

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
+import { targets } from "../../../test/attacks/route-rows.ts";
 import { type ErrorCode, errorCodes, MillraceError } from "../../base/errors.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
@@ -30,6 +31,10 @@ const answer: TurnEventBody[] = [
   { type: "text", delta: "Hi" },
   { type: "finished", reason: { unified: "stop", raw: undefined }, text: "Hi" },
 ];
+
+it("every route has a row that says how the attacks ask it", () => {
+  expect(targets()).toHaveLength(routes.length);
+});
 
 /** A gateway with all that a route may need, and a reading of one IDE. */
 function wholeGateway() {

@@ -32,7 +32,7 @@ export interface TrajectoryNotes {
 }
 
 /** The pause between two looks, the most refusals of an IDE, and the pauses between two tries of one trajectory. A row of docs/dev/turn-machine.md. */
-const lookEveryMs = 15_000;
+const lookEveryMs = 60_000;
 const mostRefusals = 5;
 const firstPauseMs = 60_000;
 const longestPauseMs = 3_600_000;
