@@ -12,6 +12,7 @@ interface Row {
 
 const model = "claude-sonnet-4.6";
 const messages = [{ role: "user", content: "hello" }];
+const contents = [{ role: "user", parts: [{ text: "hello" }] }];
 const nobody = "turn_00000000000000000000000000";
 
 /** One row a route: a route without its row fails the tests of this folder. */
@@ -34,6 +35,23 @@ const rows: Readonly<Record<string, Row>> = {
   "POST /api/pull": { body: { model, stream: false }, status: 200 },
   "GET /api/ps": { status: 200 },
   "GET /api/version": { status: 200 },
+  "GET /v1beta/models": { status: 200 },
+  "GET /v1beta/models/{id}": { target: `/v1beta/models/${model}`, status: 200 },
+  "POST /v1beta/models/{id}:generateContent": {
+    target: `/v1beta/models/${model}:generateContent`,
+    body: { contents },
+    status: 200,
+  },
+  "POST /v1beta/models/{id}:streamGenerateContent": {
+    target: `/v1beta/models/${model}:streamGenerateContent`,
+    body: { contents },
+    status: 200,
+  },
+  "POST /v1beta/models/{id}:countTokens": {
+    target: `/v1beta/models/${model}:countTokens`,
+    body: { contents },
+    status: 200,
+  },
   "GET /v1/models": { status: 200 },
   "GET /v1/models/{id}": { target: `/v1/models/${model}`, status: 200 },
   "GET /dashboard/api/turns/search": { target: "/dashboard/api/turns/search?text=a", status: 200 },
@@ -75,6 +93,9 @@ const rows: Readonly<Record<string, Row>> = {
     status: 404,
   },
   "POST /dashboard/api/link": { status: 200 },
+  "POST /dashboard/api/doors": { status: 200 },
+  // with a key of its form the answer has no end
+  "POST /dashboard/api/run-key": { body: { client: "attacks", key: "mrr_short" }, status: 400 },
   "POST /sign-in": { target: "/sign-in?code=none", status: 403 },
   "POST /sign-out": { status: 200 },
   "GET /": { status: 200 },
