@@ -5,8 +5,7 @@ import { FakeModels } from "../models/models.fake.ts";
 import type { TurnLifecycle } from "../turns/lifecycle.ts";
 import type { UsageLifecycle } from "../usage/lifecycle.ts";
 import { inMemory } from "./http/in-memory.ts";
-import type { GatewayOptions } from "./http/options.ts";
-import { type OpenGateway, openGateway } from "./open-gateway.ts";
+import { type GatewayOptions, type OpenGateway, openGateway } from "./open-gateway.ts";
 import { ScriptedTurns } from "./scripted-turns.fake.ts";
 
 export const fakeKey = "mr-test-key-0123456789abcdef";

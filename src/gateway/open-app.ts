@@ -2,10 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { bestEffort } from "../base/async.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { isObject } from "../base/json.ts";
-import { type Gateway, GatewayContext, respondError } from "./http/context.ts";
+import type { Bodies } from "./http/body.ts";
+import { GatewayContext, type GatewayParts, type RouteParts, respondError } from "./http/context.ts";
 import { decodedBody } from "./http/decoded-body.ts";
 import { authenticate, corsHeaders, type GuardPolicy, ownerOf, preflight, refuseForeign } from "./http/guard.ts";
 import { busy } from "./http/refusal.ts";
+import type { RefusedBook } from "./http/refused.ts";
 import { callerHeaders, type Reply, send } from "./http/reply.ts";
 import { clientOf, loggedPath } from "./http/request-headers.ts";
 import { unauthenticated } from "./http/wrong-key.ts";
@@ -16,6 +18,19 @@ import { isForDashboard, isOpen, routeOf, startsTurnAt } from "./routes/router.t
 const knownMethods = new Set(["GET", "HEAD", "POST", "DELETE", "OPTIONS"]);
 const noPath =
   '{"error":{"message":"The request target must be a path.","type":"invalid_request_error","param":null,"code":"invalid_request"}}';
+
+/** What is decided by before a route is found, and what each group of routes is handed. */
+export interface Gateway
+  extends Pick<GatewayParts, "clock" | "log" | "metrics" | "sessions" | "dashboard" | "stopping" | "storeState"> {
+  readonly routes: RouteParts;
+  readonly refused: RefusedBook;
+  readonly bodies: Bodies;
+  readonly limits: { readonly maxBodyBytes: number; readonly mostOpen: number };
+  /** How many requests are being answered now. */
+  answering(): number;
+  /** The product that a prompt to this model goes to now, for `x-millrace-ide`; undefined where none is known. */
+  readonly ideOf?: (modelUid: string | undefined) => string | undefined;
+}
 
 /**
  * Answers requests: guard, then routes. `policy` may gain origins later. `json`: a body that was read before. The promise resolves when the response is over, and rejects only
@@ -78,14 +93,14 @@ function handle(gateway: Gateway, c: GatewayContext): Reply | Promise<Reply> {
     return fileReply(file);
   }
   const { route, params } = routeOf(c);
-  if (route.body === undefined) return route.handle(gateway, c, { params, json: undefined });
+  if (route.body === undefined) return route.handle(gateway.routes, c, { params, json: undefined });
   // before its body is read
   if (gateway.answering() > gateway.limits.mostOpen) throw busy("The gateway has too many open requests.");
-  if (c.json !== undefined) return route.handle(gateway, c, { params, json: c.json });
+  if (c.json !== undefined) return route.handle(gateway.routes, c, { params, json: c.json });
   const bytes = c.incoming.iterator({ destroyOnReturn: false }); // a refusal in the middle goes over the same connection
   return gateway.bodies.read(
     decodedBody(bytes, c.header("content-encoding")),
-    (json) => route.handle(gateway, c, { params, json: withModel(json, c.deployment) }),
+    (json) => route.handle(gateway.routes, c, { params, json: withModel(json, c.deployment) }),
     { length: c.header("content-length"), isOwners: c.caller?.owner !== false },
   );
 }

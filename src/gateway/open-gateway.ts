@@ -2,25 +2,59 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { bestEffort } from "../base/async.ts";
 import { Emitter } from "../base/emitter.ts";
+import { writeJson } from "../base/json.ts";
 import { gatewayProof } from "../base/node/gateway-proof.ts";
 import { loopbackHosts } from "../base/node/loopback.ts";
 import { Slices } from "../base/node/slices.ts";
 import { Secret } from "../base/secret.ts";
 import type { DashboardFiles } from "./dashboard/dashboard-files.ts";
-import { openSessions } from "./dashboard/dashboard-sessions.ts";
+import { openSessions, type SessionStore } from "./dashboard/dashboard-sessions.ts";
 import { Bodies } from "./http/body.ts";
-import type { Gateway } from "./http/context.ts";
+import type { GatewayParts, RouteParts } from "./http/context.ts";
 import { authenticate, callerDigest, type FoundKey, type GuardPolicy, openGuard, ownersKey } from "./http/guard.ts";
 import { inMemory } from "./http/in-memory.ts";
 import { type Listener, type ListenOptions, listen } from "./http/listen.ts";
-import { defaultLimits, type GatewayOptions } from "./http/options.ts";
+import { defaultLimits } from "./http/options.ts";
 import { RefusedBook } from "./http/refused.ts";
 import { openResponsesSocket } from "./http/responses-socket.ts";
-import { guarded, isFor, type RpcHandler } from "./http/rpc-handler.ts";
-import { defaultTiming } from "./http/timing.ts";
+import { guarded, isFor, type OpenRpc, type RpcHandler } from "./http/rpc-handler.ts";
+import { defaultTiming, type Timing } from "./http/timing.ts";
 import { GatewayMetrics } from "./metrics/metrics.ts";
-import { openApp } from "./open-app.ts";
+import { type Gateway, openApp } from "./open-app.ts";
 import { openPdfReader } from "./pdf/pdf-reader.ts";
+
+/** The parts that the gateway makes itself. */
+type OwnPart = "metrics" | "waits" | "readPdf" | "sessions" | "events" | "stopping" | "state" | "prove" | "refused";
+
+/** All that a gateway is given: what its routes are handed, and what stands around them. */
+export interface GatewayOptions extends Omit<GatewayParts, OwnPart>, Pick<Gateway, "ideOf"> {
+  /** At least one, each of at least 16 characters: a gateway without a key does not open. */
+  readonly keys: GuardPolicy["keys"];
+  /** Finds a key that is not in `keys`, as `GuardPolicy` has it. */
+  readonly issued?: GuardPolicy["issued"];
+  /** Random, made at each start: a part of the proof that tells this gateway from another program on its port. */
+  readonly instance: string;
+  /** The gateway's metrics, if other parts count into them as well. */
+  readonly metrics?: GatewayMetrics;
+  /** Another text once the answer of `ides` may be another one. Cheap: open pages ask several times a second. */
+  readonly idesMark?: () => string;
+  /** Where the dashboard's sessions outlive the gateway; they end with it otherwise. */
+  readonly sessionStore?: SessionStore;
+  /** Whether the dashboard shows prompts and answers in a browser whose owner did not choose; false by default. */
+  readonly showsTexts?: boolean;
+  /** Host names that requests may carry beside the loopback ones; no ports. */
+  readonly allowedHosts?: readonly string[];
+  /** Exact origins (`https://app.example`) whose pages may call; none by default. */
+  readonly allowedOrigins?: readonly string[];
+  readonly maxBodyBytes?: number;
+  /** Number of requests that run at the same time. Beyond it, a request with a body gets a refusal that asks for a retry. */
+  readonly mostOpen?: number;
+  readonly timing?: Partial<Timing>;
+  /** Takes `/aiserver.v1.*` paths and, on the same port, HTTP/2. */
+  readonly rpc?: OpenRpc;
+  /** Events of the turns and the meter, for the dashboard; without them, open pages learn of changes late. */
+  readonly events?: GatewayParts["events"];
+}
 
 /** A gateway: a handler of requests, and a way to put it on a port. */
 export interface OpenGateway {
@@ -47,12 +81,21 @@ export function openGateway(options: GatewayOptions): OpenGateway {
   let port: number | undefined;
   const maxBodyBytes = options.maxBodyBytes ?? defaultLimits.maxBodyBytes;
   const metrics = options.metrics ?? new GatewayMetrics(options.version);
-  const gateway: Gateway = {
+  const refused = new RefusedBook(options.clock, metrics);
+  const gateway = {
     ...options,
     bodies: new Bodies(maxBodyBytes),
     stopping: stopping.signal,
     answering: () => [...listeners].reduce((sum, each) => sum + each.openAnswers(), 0),
-    prove(challenge) {
+    state: () =>
+      writeJson([
+        options.pauseState?.(),
+        options.storeState?.(),
+        options.idesMark?.(),
+        refused.encode().requests,
+        options.turns.blocked(),
+      ]),
+    prove(challenge: string) {
       const key = ownersKey(policy);
       if (port === undefined || key === undefined || challenge.length > longestChallenge) return undefined;
       return gatewayProof(key, challenge, { port, instance });
@@ -66,9 +109,14 @@ export function openGateway(options: GatewayOptions): OpenGateway {
     waits: { ...defaultTiming, ...options.timing },
     metrics,
     readPdf: openPdfReader(),
-    refused: new RefusedBook(options.clock, metrics),
+    refused,
   };
-  const handle = openApp(gateway, policy);
+  const appWith = (dashboard: DashboardFiles | undefined, policy: GuardPolicy) => {
+    const all = { ...gateway, dashboard };
+    const routes: RouteParts = { turns: all, lists: all, models: all, keys: all, page: all, status: all };
+    return openApp({ ...all, routes }, policy);
+  };
+  const handle = appWith(options.dashboard, policy);
   const listeners = new Set<Listener>();
   const open = async (at: Place, listenOptions: ListenOptions) => {
     const { app, policy, rpc, stop = () => {} } = at;
@@ -132,7 +180,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
     openDoor({ port, key, admits }) {
       const hosts = new Set(loopbackHosts.map((host) => `${host}:${port}`));
       const at = { keys: [], hosts, origins: new Set(options.allowedOrigins), door: { key } };
-      const app = openApp({ ...gateway, dashboard: doorPage }, at);
+      const app = appWith(doorPage, at);
       return open({ app, policy: at }, { host: "127.0.0.1", port, admits });
     },
   };

@@ -14,7 +14,7 @@ import { failedUnsent } from "../../turns/twins.ts";
 import { type Answer, AnswerFold } from "../dialects/answer.ts";
 import type { Dialect, ParsedTurn } from "../dialects/dialect.ts";
 import { failureOf, sizedError } from "../dialects/errors.ts";
-import { type Gateway, type GatewayContext, respond } from "../http/context.ts";
+import { type GatewayContext, respond, type TurnParts } from "../http/context.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { headerSafe, isResumable } from "../http/request-headers.ts";
 import { withPdfTexts } from "../pdf/pdf-parts.ts";
@@ -27,17 +27,17 @@ type StartedEvent = Extract<TurnEvent, { readonly type: "started" }>;
 type FailedEvent = Extract<TurnEvent, { readonly type: "failed" }>;
 
 /** Starts or joins the turn of a body, and answers it. Throws what the dialect throws for a body that it cannot read. */
-export async function answerTurn(gateway: Gateway, c: GatewayContext, dialect: Dialect, body: unknown): Promise<Reply> {
-  const parsed = await parseNamed(gateway, c, body, (read) => dialect.parse(read));
-  const empty = await emptyAnswer(gateway, c, dialect, parsed);
+export async function answerTurn(parts: TurnParts, c: GatewayContext, dialect: Dialect, body: unknown): Promise<Reply> {
+  const parsed = await parseNamed(parts, c, body, (read) => dialect.parse(read));
+  const empty = await emptyAnswer(parts, c, dialect, parsed);
   if (empty !== undefined) return empty;
-  const turn = await startTurn(gateway, c, { dialect, parsed, body });
-  return answerOpenTurn(gateway, c, dialect, turn);
+  const turn = await startTurn(parts, c, { dialect, parsed, body });
+  return answerOpenTurn(parts, c, dialect, turn);
 }
 
 /** What a dialect reads in a body, with texts for its PDFs. Where the body names no model, the hint of the error names some that it could. */
 export async function parseNamed<T extends ParsedTurn>(
-  { models, waits, clock, readPdf }: Gateway,
+  { models, waits, clock, readPdf }: TurnParts,
   c: GatewayContext,
   body: unknown,
   parse: (body: unknown) => T,
@@ -67,22 +67,22 @@ function isCallableByName({ name, disabledReason }: Model): boolean {
 }
 
 /** The answer of a turn, streamed or whole, as its request asks. */
-export function answerOpenTurn(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Reply> {
-  return turn.context.parsed.stream ? streamed(gateway, c, dialect, turn) : whole(gateway, c, dialect, turn);
+export function answerOpenTurn(parts: TurnParts, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Reply> {
+  return turn.context.parsed.stream ? streamed(parts, c, dialect, turn) : whole(parts, c, dialect, turn);
 }
 
 /**
  * The answer as a stream. A failure among the first events is answered with its status; after `commitMs` without one
  * the stream opens, so that heartbeats can flow.
  */
-async function streamed(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Reply> {
+async function streamed(parts: TurnParts, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Reply> {
   const { turnId, resumeAfter } = turn;
-  const sinceMs = gateway.clock.now();
-  const reader = afterKept(gateway.turns.open(turnId, startOfLog, c.signal), turn.kept ?? "");
-  const { events, begun } = await firstEvents(gateway, reader);
+  const sinceMs = parts.clock.now();
+  const reader = afterKept(parts.turns.open(turnId, startOfLog, c.signal), turn.kept ?? "");
+  const { events, begun } = await firstEvents(parts, reader);
   const started = events.find((event) => event.type === "started");
   const first = events.find(({ type }) => type !== "started" && type !== "usage");
-  const tell = teller(gateway, turn);
+  const tell = teller(parts, turn);
   if (first?.type === "failed" && resumeAfter === undefined) {
     await bestEffort(reader.close(true));
     return failedReply(c, dialect, turn, { error: tell(first).error, started, ideTools: first.ideTools });
@@ -93,11 +93,11 @@ async function streamed(gateway: Gateway, c: GatewayContext, dialect: Dialect, t
   const { framing } = dialect;
   const hasNoIds = dialect.hasIdsForResuming === true && !isResumable(c.headers);
   const stream = { turnId, reader, begun, encoder, tell, framing, hasNoIds, resumeAfter, sinceMs, isRest };
-  return streamTurn(gateway, c, stream, headers);
+  return streamTurn(parts, c, stream, headers);
 }
 
 /** Events up to the first that says how the turn goes, if it comes within `commitMs`, and the reads (`begun`) that gave them. */
-async function firstEvents({ clock, waits }: Gateway, reader: TurnReader) {
+async function firstEvents({ clock, waits }: TurnParts, reader: TurnReader) {
   const events: TurnEvent[] = [];
   const begun: ReturnType<TurnReader["next"]>[] = [];
   const until = clock.monotonic() + waits.commitMs;
@@ -118,9 +118,9 @@ async function firstEvents({ clock, waits }: Gateway, reader: TurnReader) {
 }
 
 /** The whole answer as one body, once the turn has ended. */
-async function whole(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Reply> {
-  const reader = afterKept(gateway.turns.open(turn.turnId, startOfLog, c.signal), turn.kept ?? "");
-  const { answer, started } = await readAnswer(reader, turn.context.parsed.request, teller(gateway, turn));
+async function whole(parts: TurnParts, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Reply> {
+  const reader = afterKept(parts.turns.open(turn.turnId, startOfLog, c.signal), turn.kept ?? "");
+  const { answer, started } = await readAnswer(reader, turn.context.parsed.request, teller(parts, turn));
   const { end } = answer;
   const ideTools = end?.type === "finished" || end?.type === "failed" ? end.ideTools : undefined;
   if (end?.type === "finished") {
@@ -166,7 +166,7 @@ async function nextOf(reader: TurnReader): ReturnType<TurnReader["next"]> {
 
 /** A failure as this client is told it: how to go on under its key, and the size of a prompt that is too long. */
 function teller(
-  { contextTokens }: Gateway,
+  { contextTokens }: TurnParts,
   { record, joined, context }: OpenTurn,
 ): (event: FailedEvent) => FailedEvent {
   const key = { isGiven: record.idempotencyKey !== undefined, isRepeat: joined === "key" };

@@ -4,7 +4,7 @@ import { writeJson } from "../../base/json.ts";
 import { estimateTokens } from "../../base/token-estimate.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import { isTooLong, layoutPrompt } from "../../turns/prompt/layout.ts";
-import type { Gateway } from "../http/context.ts";
+import type { TurnParts } from "../http/context.ts";
 
 /** A prompt's size for the client: its estimated tokens, and the parts that were shortened so that it fits. */
 export interface PromptSize {
@@ -41,7 +41,7 @@ export function sizeOfAccepted(request: TurnRequest, contextTokens: number | und
 
 /** The tokens of a request that is only counted: also where no IDE runs, or the model's name is wrong. */
 export async function countTokens(
-  { models, contextTokens }: Gateway,
+  { models, contextTokens }: TurnParts,
   request: TurnRequest,
   signal: AbortSignal,
 ): Promise<number> {

@@ -3,7 +3,7 @@ import { estimateTokens } from "../../base/token-estimate.ts";
 import { eventIdOf, type TurnEvent } from "../../log/event.ts";
 import { AnswerFold } from "../dialects/answer.ts";
 import type { Dialect, ParsedTurn } from "../dialects/dialect.ts";
-import type { Gateway, GatewayContext } from "../http/context.ts";
+import type { GatewayContext, TurnParts } from "../http/context.ts";
 import { jsonResponse, linesHeaders, type Reply, sseHeaders, writeSse } from "../http/reply.ts";
 import { countTokens } from "./count-tokens.ts";
 import { leftOutHeaders } from "./start-turn.ts";
@@ -15,21 +15,21 @@ import { leftOutHeaders } from "./start-turn.ts";
  * @throws MillraceError what resolving the model's name throws.
  */
 export async function emptyAnswer(
-  gateway: Gateway,
+  parts: TurnParts,
   c: GatewayContext,
   dialect: Dialect,
   parsed: ParsedTurn,
 ): Promise<Reply | undefined> {
   const { request, stream } = parsed;
   if (request.maxOutputTokens !== 0) return undefined;
-  await gateway.models.resolve(request.model, request.reasoningEffort, c.signal);
-  const nowMs = gateway.clock.now();
+  await parts.models.resolve(request.model, request.reasoningEffort, c.signal);
+  const nowMs = parts.clock.now();
   const context = {
     turnId: newTurnId(nowMs),
     createdAtMs: nowMs,
     parsed,
     requestId: c.requestId,
-    promptTokens: await countTokens(gateway, request, c.signal),
+    promptTokens: await countTokens(parts, request, c.signal),
     estimateTokens,
   };
   const reason = { unified: "length", raw: undefined } as const;

@@ -4,7 +4,7 @@ import type { TurnRecord } from "../../log/store.ts";
 import type { EncodeContext, WireEvent } from "../dialects/dialect.ts";
 import { openAiResponses } from "../dialects/openai-responses/encode.ts";
 import { ResponseSnapshot } from "../dialects/openai-responses/snapshot.ts";
-import type { Gateway, GatewayContext } from "../http/context.ts";
+import type { GatewayContext, TurnParts } from "../http/context.ts";
 import type { Reply } from "../http/reply.ts";
 import { keptHeaders } from "../http/route-headers.ts";
 import { storedContext } from "./start-turn.ts";
@@ -15,21 +15,21 @@ import { cursorPastEnd, handedOut, parseCursor, type WireCursor } from "./wire-c
  * `GET /v1/responses/{id}?stream=true`: all events, those after `starting_after` (with the state before them), or those after
  * `Last-Event-ID`. If both are present, `Last-Event-ID` is newer: a client that reconnects automatically repeats its URL.
  */
-export async function followResponse(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Reply> {
-  const context = storedContext(gateway, c, record, true);
+export async function followResponse(parts: TurnParts, c: GatewayContext, record: TurnRecord): Promise<Reply> {
+  const context = storedContext(parts, c, record, true);
   const { turnId } = record;
   const resumed = resumedAt(c, record);
-  const place = resumed ?? (await startedAfter(gateway, c, { context, record }));
+  const place = resumed ?? (await startedAfter(parts, c, { context, record }));
   const stream = {
     turnId,
-    reader: gateway.turns.open(turnId, startOfLog, c.signal),
+    reader: parts.turns.open(turnId, startOfLog, c.signal),
     encoder: openAiResponses.encoder(context),
     resumeAfter: place?.cursor,
     snapshot: place?.snapshot,
-    sinceMs: gateway.clock.now(),
+    sinceMs: parts.clock.now(),
     isRest: resumed !== undefined && record.ended,
   };
-  return streamTurn(gateway, c, stream, keptHeaders(record));
+  return streamTurn(parts, c, stream, keptHeaders(record));
 }
 
 /** @throws MillraceError `invalid_request` for a `Last-Event-ID` that is none of this response's. */
@@ -56,7 +56,7 @@ function resumedAt(
  * @throws MillraceError `invalid_request` for a value that is not a number, or that no event has had yet.
  */
 async function startedAfter(
-  gateway: Gateway,
+  parts: TurnParts,
   c: GatewayContext,
   { context, record }: { readonly context: EncodeContext; readonly record: TurnRecord },
 ): Promise<ReturnType<typeof resumedAt>> {
@@ -74,7 +74,7 @@ async function startedAfter(
   if (opening !== undefined)
     return { cursor: { turnId, eventId: startOfLog, part: opening }, snapshot: snapshot.event() };
   if (lastEventId !== startOfLog) {
-    for await (const event of gateway.turns.follow(turnId, startOfLog, c.signal)) {
+    for await (const event of parts.turns.follow(turnId, startOfLog, c.signal)) {
       const part = snapshot.take(encoder.encode(event));
       if (part !== undefined) return { cursor: { turnId, eventId: event.eventId, part }, snapshot: snapshot.event() };
       if (event.eventId >= lastEventId) break;

@@ -8,7 +8,7 @@ import { endsInAwaitedResults } from "../../turns/twins.ts";
 import { projectFromMessages } from "../../usage/history/project-of.ts";
 import { clientName, repeatsLate } from "../dialects/by-client.ts";
 import type { Dialect, EncodeContext, ParsedTurn } from "../dialects/dialect.ts";
-import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
+import { callerOf, type GatewayContext, type TurnParts } from "../http/context.ts";
 import {
   clientOf,
   graceMsOf,
@@ -44,7 +44,7 @@ export interface OpenTurn {
  * @throws MillraceError what resolving the model, the keys or the turns throw.
  */
 export async function startTurn(
-  gateway: Gateway,
+  parts: TurnParts,
   c: GatewayContext,
   { dialect, parsed, body }: { readonly dialect: Dialect; readonly parsed: ParsedTurn; readonly body: unknown },
 ): Promise<OpenTurn> {
@@ -52,13 +52,13 @@ export async function startTurn(
   const fingerprint = await fingerprintOf(dialect.name, question);
   const { headers, signal } = c;
   const graceMs = parsed.detached === true ? Number.POSITIVE_INFINITY : graceMsOf(c.headers, c.search);
-  const resumed = await resumedTurn(gateway, c, fingerprint);
+  const resumed = await resumedTurn(parts, c, fingerprint);
   if (resumed !== undefined) {
     const { found, cursor } = resumed;
-    const record = await gateway.turns.noteReader(found, graceMs);
-    gateway.metrics.turn(dialect.name, "last_event_id");
+    const record = await parts.turns.noteReader(found, graceMs);
+    parts.metrics.turn(dialect.name, "last_event_id");
     const how = { joined: "last_event_id", continuity: () => "joined" } as const;
-    return openTurn(gateway, c, parsed, { ...how, record, resumeAfter: cursor });
+    return openTurn(parts, c, parsed, { ...how, record, resumeAfter: cursor });
   }
   const asked: RequestIdentity = {
     caller: callerOf(c).digest,
@@ -70,7 +70,7 @@ export async function startTurn(
   };
   const resolve = async (): Promise<AskedTurn> => {
     const { model, reasoningEffort } = parsed.request;
-    const resolution = await gateway.models.resolve(model, reasoningEffort, signal);
+    const resolution = await parts.models.resolve(model, reasoningEffort, signal);
     c.logFields.model = resolution.model.uid;
     return {
       ...asked,
@@ -85,18 +85,18 @@ export async function startTurn(
       repeatsLate: repeatsLate(clientName(headers)),
     };
   };
-  const started = await gateway.turns.start({ ...asked, resolve }, signal);
-  gateway.metrics.turn(dialect.name, started.joined);
-  const turn = openTurn(gateway, c, parsed, { ...started, resumeAfter: undefined });
+  const started = await parts.turns.start({ ...asked, resolve }, signal);
+  parts.metrics.turn(dialect.name, started.joined);
+  const turn = openTurn(parts, c, parsed, { ...started, resumeAfter: undefined });
   return started.joined === "implicit" ? { ...turn, kept } : turn; // a new turn has read the note
 }
 
 /** The turn that a `Last-Event-ID` names, when this is that turn's own request again. */
-async function resumedTurn(gateway: Gateway, c: GatewayContext, fingerprint: string) {
+async function resumedTurn(parts: TurnParts, c: GatewayContext, fingerprint: string) {
   const text = c.header("last-event-id");
   if (text === undefined || text.trim() === "") return undefined;
   const cursor = parseCursor(text);
-  const found = cursor === undefined ? undefined : await gateway.turns.get(cursor.turnId, callerOf(c).digest);
+  const found = cursor === undefined ? undefined : await parts.turns.get(cursor.turnId, callerOf(c).digest);
   if (cursor === undefined || found === undefined) {
     throw new MillraceError("invalid_request", "Last-Event-ID names a turn that cannot be resumed.", {
       param: "last-event-id",
@@ -114,14 +114,14 @@ async function resumedTurn(gateway: Gateway, c: GatewayContext, fingerprint: str
 }
 
 function openTurn(
-  gateway: Gateway,
+  parts: TurnParts,
   c: GatewayContext,
   parsed: ParsedTurn,
   { record, joined, continuity, resumeAfter }: Pick<OpenTurn, "record" | "joined" | "continuity" | "resumeAfter">,
 ): OpenTurn {
   const { turnId } = record;
-  const size = sizeOf(gateway, record);
-  gateway.log.write("debug", "turn requested", { requestId: c.requestId, turnId, joined });
+  const size = sizeOf(parts, record);
+  parts.log.write("debug", "turn requested", { requestId: c.requestId, turnId, joined });
   Object.assign(c.logFields, { turnId, joined, model: record.modelUid, client: record.client });
   return {
     turnId,
@@ -149,8 +149,8 @@ export function leftOutHeaders({ ignoredTools = [], leftOut = [] }: ParsedTurn):
 }
 
 /** The size of a turn's prompt as it was laid out for its model. */
-function sizeOf(gateway: Gateway, { request, modelUid }: Pick<TurnRecord, "request" | "modelUid">): PromptSize {
-  return sizeOfAccepted(request, gateway.contextTokens?.(modelUid));
+function sizeOf(parts: TurnParts, { request, modelUid }: Pick<TurnRecord, "request" | "modelUid">): PromptSize {
+  return sizeOfAccepted(request, parts.contextTokens?.(modelUid));
 }
 
 /** The context that an encoder needs. It comes from the turn's record, except for this reader's own wishes (`parsed.stream`, `parsed.wire`). */
@@ -172,8 +172,8 @@ function contextOf(
 }
 
 /** The context of a turn that is shown again, as its record has it. */
-export function storedContext(gateway: Gateway, c: GatewayContext, record: TurnRecord, stream: boolean): EncodeContext {
-  return contextOf(c, record, { request: record.request, stream, wire: record.wire }, sizeOf(gateway, record));
+export function storedContext(parts: TurnParts, c: GatewayContext, record: TurnRecord, stream: boolean): EncodeContext {
+  return contextOf(c, record, { request: record.request, stream, wire: record.wire }, sizeOf(parts, record));
 }
 
 /** The model that answers, the requested name, and the rule between them: the same as for the request that began the turn. */

@@ -7,7 +7,7 @@ import type { QueuePlace } from "../../turns/queue.ts";
 import type { TurnReader } from "../../turns/turns.ts";
 import { clientName, streamErrorForClient } from "../dialects/by-client.ts";
 import type { Dialect, Encoder, WireEvent } from "../dialects/dialect.ts";
-import type { Gateway, GatewayContext } from "../http/context.ts";
+import type { GatewayContext, TurnParts } from "../http/context.ts";
 import { drained, linesHeaders, type Reply, sseHeaders, writeSse } from "../http/reply.ts";
 import { isAnswering, lookAgainMs } from "../http/timing.ts";
 import type { StreamOutcome } from "../metrics/metrics.ts";
@@ -53,13 +53,13 @@ type FailedEvent = Extract<TurnEvent, { readonly type: "failed" }>;
  * A slow client slows only its own reader. Source: docs/dev/wire/clients.md, "Silence and repeats".
  */
 export async function streamTurn(
-  gateway: Gateway,
+  parts: TurnParts,
   c: GatewayContext,
   turn: StreamOptions,
   headers: Readonly<Record<string, string>>,
 ): Promise<Reply> {
   const { reader } = turn;
-  const text = new StreamText(turn, gateway, clientName(c.headers));
+  const text = new StreamText(turn, parts, clientName(c.headers));
   let first: string;
   try {
     first = text.opening() + (turn.isRest === true ? await readRest(turn, text) : "");
@@ -69,13 +69,13 @@ export async function streamTurn(
   }
   const done = (isTaken: boolean) => {
     const isRead = isTaken || text.isCut;
-    gateway.metrics.streamEnded(isRead ? text.outcome : "left");
+    parts.metrics.streamEnded(isRead ? text.outcome : "left");
     return reader.close(isRead && text.isWhole);
   };
   if (turn.isRest === true && first === "" && text.failure === "")
     return { status: 204, headers: { ...headers }, done: () => reader.close(true) };
-  gateway.metrics.streamOpened();
-  const body = (response: ServerResponse) => flow(gateway, c, { turn, text, first }, response);
+  parts.metrics.streamOpened();
+  const body = (response: ServerResponse) => flow(parts, c, { turn, text, first }, response);
   const framed = turn.framing === undefined ? sseHeaders : linesHeaders(turn.framing);
   return { status: 200, headers: { ...framed, ...headers }, body, done };
 }
@@ -94,12 +94,12 @@ function next({ begun, reader }: StreamOptions): ReturnType<TurnReader["next"]> 
 }
 
 async function flow(
-  gateway: Gateway,
+  parts: TurnParts,
   c: GatewayContext,
   { turn, text, first }: { readonly turn: StreamOptions; readonly text: StreamText; readonly first: string },
   response: ServerResponse,
 ): Promise<void> {
-  const { clock, waits, metrics, log } = gateway;
+  const { clock, waits, metrics, log } = parts;
   const over = new AbortController();
   let beatAt = clock.monotonic() + waits.heartbeatMs;
   let isFull = false;
@@ -107,9 +107,9 @@ async function flow(
     for (;;) {
       const ms = beatAt - clock.monotonic();
       if (ms > 0) await clock.sleep(ms, over.signal);
-      else if (!isFull && isAnswering(gateway.turns.lastAliveAtMs(turn.turnId), clock, waits)) {
+      else if (!isFull && isAnswering(parts.turns.lastAliveAtMs(turn.turnId), clock, waits)) {
         metrics.heartbeat();
-        response.write(text.heartbeat(gateway.turns.placeInQueue(turn.turnId)));
+        response.write(text.heartbeat(parts.turns.placeInQueue(turn.turnId)));
         beatAt = clock.monotonic() + waits.heartbeatMs;
       } else beatAt = clock.monotonic() + lookAgainMs;
     }
@@ -117,7 +117,7 @@ async function flow(
   beat().catch(() => {}); // only its sleep rejects, once the stream is over
   try {
     for (let piece = first; ; ) {
-      if (text.isWhole) return await end(gateway, text, piece, response);
+      if (text.isWhole) return await end(parts, text, piece, response);
       if (piece !== "") {
         beatAt = clock.monotonic() + waits.heartbeatMs;
         text.wroteAt = clock.monotonic();
@@ -130,13 +130,13 @@ async function flow(
       piece = text.take(events);
     }
     text.breakOff(endedEarly());
-    await end(gateway, text, "", response);
+    await end(parts, text, "", response);
   } catch (error) {
     if (c.signal.aborted) return; // the reader has disconnected and would not get the error
     const ours = toMillraceError(error);
     log.write("warn", "stream broke", { requestId: c.requestId, turnId: turn.turnId, code: ours.code });
     text.breakOff(ours.toRecord());
-    await end(gateway, text, "", response);
+    await end(parts, text, "", response);
   } finally {
     over.abort(notNeeded);
   }
@@ -147,15 +147,15 @@ async function flow(
  * the events that it reads together with an error. A dialect's stream is then cut, a moment later: many clients take an orderly end for
  * a whole answer. Source: docs/dev/wire/clients.md, "Silence and repeats".
  */
-async function end(gateway: Gateway, text: StreamText, piece: string, response: ServerResponse): Promise<void> {
+async function end(parts: TurnParts, text: StreamText, piece: string, response: ServerResponse): Promise<void> {
   const { failure } = text;
   if (failure === "") return void response.end(piece);
   const apart = async () => {
-    const ms = (text.wroteAt ?? Number.NEGATIVE_INFINITY) + gateway.waits.errorApartMs - gateway.clock.monotonic();
-    if (ms > 0) await gateway.clock.sleep(ms, new AbortController().signal);
+    const ms = (text.wroteAt ?? Number.NEGATIVE_INFINITY) + parts.waits.errorApartMs - parts.clock.monotonic();
+    if (ms > 0) await parts.clock.sleep(ms, new AbortController().signal);
   };
   if (piece !== "") {
-    text.wroteAt = gateway.clock.monotonic();
+    text.wroteAt = parts.clock.monotonic();
     if (!response.write(piece)) await drained(response);
   }
   await apart();
@@ -165,7 +165,7 @@ async function end(gateway: Gateway, text: StreamText, piece: string, response: 
     response.once("close", resolve);
   });
   text.isCut = !response.destroyed;
-  text.wroteAt = gateway.clock.monotonic();
+  text.wroteAt = parts.clock.monotonic();
   await apart();
   response.destroy();
 }
@@ -173,7 +173,7 @@ async function end(gateway: Gateway, text: StreamText, piece: string, response: 
 /** The text of one stream. An event that no log holds repeats the id before it, so that it moves no cursor. */
 class StreamText {
   readonly #turn: StreamOptions;
-  readonly #gateway: Pick<Gateway, "clock" | "metrics">;
+  readonly #parts: Pick<TurnParts, "clock" | "metrics">;
   readonly #idOf: NonNullable<StreamOptions["writeId"]>;
   readonly #client: string | null;
   #lastId: string;
@@ -187,10 +187,10 @@ class StreamText {
   /** When text was written last, by the monotonic clock. */
   wroteAt: number | undefined;
 
-  constructor(turn: StreamOptions, gateway: Pick<Gateway, "clock" | "metrics">, client: string | null) {
+  constructor(turn: StreamOptions, parts: Pick<TurnParts, "clock" | "metrics">, client: string | null) {
     const { turnId, resumeAfter } = turn;
     this.#turn = turn;
-    this.#gateway = gateway;
+    this.#parts = parts;
     this.#client = client;
     this.#idOf = turn.writeId ?? ((eventId, part) => writeCursor(turnId, eventId, part));
     this.#lastId = this.#idOf(resumeAfter?.eventId, resumeAfter?.part ?? 0);
@@ -260,7 +260,7 @@ class StreamText {
   }
 
   #countLag(event: TurnEvent): void {
-    const { clock, metrics } = this.#gateway;
+    const { clock, metrics } = this.#parts;
     const isDelta = event.type === "text" || event.type === "thinking" || event.type === "tool_call";
     if (isDelta && event.atMs >= this.#turn.sinceMs) metrics.deltaHanded(clock.now() - event.atMs);
   }

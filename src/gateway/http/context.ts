@@ -1,7 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Clock } from "../../base/clock.ts";
 import { type ErrorRecord, isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
+import type { Secret } from "../../base/secret.ts";
+import type { Models } from "../../models/model.ts";
 import type { Turns } from "../../turns/turns.ts";
+import type { DashboardFiles } from "../dashboard/dashboard-files.ts";
 import type { DashboardSessions } from "../dashboard/dashboard-sessions.ts";
+import type { IssuedKey } from "../dashboard/inventory.ts";
 import type { GatewayEvents } from "../dashboard/turn-feed.ts";
 import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
 import { clientName, forClient } from "../dialects/by-client.ts";
@@ -10,10 +15,11 @@ import { encodeGeminiError } from "../dialects/gemini/errors.ts";
 import { encodeOllamaError } from "../dialects/ollama/encode.ts";
 import { encodeOpenAiError } from "../dialects/openai-errors.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
+import type { AgentStats } from "../metrics/read-gauges.ts";
 import type { PdfReader } from "../pdf/pdf-reader.ts";
-import type { Bodies } from "./body.ts";
 import type { Caller } from "./guard.ts";
-import type { GatewayOptions } from "./options.ts";
+import type { GatewayLog } from "./log.ts";
+import type { ConsentBook, GatewayMeter, StoreState } from "./options.ts";
 import { Refusal } from "./refusal.ts";
 import type { RefusedBook } from "./refused.ts";
 import { jsonResponse, type Reply } from "./reply.ts";
@@ -78,26 +84,107 @@ export class GatewayContext {
   }
 }
 
-/** The parts that routes share, with every default filled in. */
-export interface Gateway extends GatewayOptions {
-  readonly limits: { readonly maxBodyBytes: number; readonly mostOpen: number };
-  readonly bodies: Bodies;
-  readonly waits: Timing;
+/** What each group of routes is handed: a handler can touch nothing else of the gateway. */
+export interface RouteParts {
+  readonly turns: TurnParts;
+  readonly lists: ListParts;
+  readonly models: ModelParts;
+  readonly keys: KeyParts;
+  readonly page: PageParts;
+  readonly status: StatusParts;
+}
+
+/** For the APIs, and for one turn. */
+export interface TurnParts {
+  readonly turns: Turns;
+  readonly models: Models;
+  readonly clock: Clock;
+  readonly log: GatewayLog;
   readonly metrics: GatewayMetrics;
+  readonly waits: Timing;
   readonly readPdf: PdfReader;
-  readonly refused: RefusedBook;
-  readonly events: GatewayEvents;
+  /** The window of a model by its UID, as prompts are laid out for it; undefined while it is unknown. */
+  readonly contextTokens?: (modelUid: string) => number | undefined;
+}
+
+/** For lists of turns, limits and use: labels, and no way to open a request, which may have megabytes. */
+export interface ListParts {
+  readonly turns: Pick<Turns, "list" | "getLabel">;
+  readonly models: Pick<Models, "nameOf">;
+  /** The plans' limits and use. Without a meter the routes of these report its absence. */
+  readonly meter?: GatewayMeter;
+  readonly clock: Clock;
   readonly sessions: DashboardSessions;
-  /** The answer to a challenge of `/health`: it proves that this gateway knows the owner's key. Undefined off a port. */
-  prove(challenge: string): string | undefined;
-  /** How many requests are being answered now. */
-  answering(): number;
+}
+
+/** For lists of models. */
+export interface ModelParts {
+  readonly models: Models;
+  readonly meter?: Pick<GatewayMeter, "lastUses">;
+}
+
+/** For the keys of other programs. */
+export interface KeyParts {
+  /** Makes a key of `millrace run` work for its client until the signal aborts. */
+  readonly lendKey?: (lent: { readonly client: string; readonly key: Secret }, until: AbortSignal) => void;
+  /** Opens and closes doors as the list of keys has them now; answers why others cannot be opened. */
+  readonly adjustDoors?: () => Promise<readonly string[]>;
+  /** The keys that the owner made for others; none where this gateway has no file of them. */
+  readonly issuedKeys?: () => readonly IssuedKey[];
+  readonly turns: Pick<Turns, "list">;
   /** Aborts when the gateway stops, before its turns do. */
   readonly stopping: AbortSignal;
 }
 
-/** A gateway as a list gets it: labels of turns, and no way to open a request, which may have megabytes. */
-export type ListGateway = Omit<Gateway, "turns"> & { readonly turns: Pick<Turns, "list" | "getLabel"> };
+/** For the dashboard, whose sessions may look at every turn. */
+export interface PageParts
+  extends Pick<TurnParts, "turns" | "clock">,
+    Pick<ListParts, "models" | "sessions">,
+    Pick<KeyParts, "stopping"> {
+  readonly events: GatewayEvents;
+  /** The owner's key now, in place of the first of `keys`; asked at each request. */
+  readonly ownerKey?: () => Secret;
+  /** The name of a caller's key; undefined if unknown. */
+  readonly keyNameOf?: (caller: string) => string | undefined;
+  /** Another text once the pause, the store, the IDEs, or what was refused and blocked may have changed. */
+  readonly state: () => string;
+  /** The IDEs found with doctor's verdicts: plain JSON without secrets. */
+  readonly ides?: () => Promise<unknown>;
+  /** The user's consents; without it, nothing there needs one. */
+  readonly consents?: ConsentBook;
+  /** How long an ended turn's texts are kept, ms; two hours by default. */
+  readonly keptMs?: number;
+  /** The built dashboard, served at `/`; a short page stands there without it. */
+  readonly dashboard?: DashboardFiles | undefined;
+}
+
+/** For health and metrics. */
+export interface StatusParts {
+  /** Millrace's own version, for `/health` and the `server` header. */
+  readonly version: string;
+  /** The answer to a challenge of `/health`: it proves that this gateway knows the owner's key. Undefined off a port. */
+  prove(challenge: string): string | undefined;
+  /** The details of `/health` for a caller with the key: plain JSON without secrets. */
+  readonly healthDetails?: () => Promise<unknown>;
+  /** Whether the log can be written. */
+  readonly storeState?: () => StoreState;
+  /** The pause; null while there is none. */
+  readonly pauseState?: () => { readonly since: string | null } | null;
+  /** The limit in force. */
+  readonly turnLimit?: () => { readonly most: number | undefined; readonly why: string };
+  readonly refused: Pick<RefusedBook, "encode">;
+  readonly turns: Pick<Turns, "blocked" | "load">;
+  readonly models: Pick<Models, "nameOf">;
+  readonly metrics: GatewayMetrics;
+  readonly meter?: Pick<GatewayMeter, "limits">;
+  /** The agent programs that were started. */
+  readonly agents?: () => Promise<readonly AgentStats[]>;
+  /** Bytes that the event log takes on disk; undefined where it has no file. */
+  readonly logBytes?: () => number | undefined;
+}
+
+/** The parts of all groups. */
+export type GatewayParts = TurnParts & ListParts & ModelParts & KeyParts & PageParts & StatusParts;
 
 /** Whether the caller uses Anthropic's API: by the path, or by its SDK's headers if the path is not of OpenAI's API alone. */
 export function asksInAnthropic(path: string, headers: Headers): boolean {

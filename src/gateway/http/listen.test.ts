@@ -7,8 +7,8 @@ import { proves } from "../../../test/support/proves.ts";
 import { systemClock } from "../../base/clock.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { type FakeGateway, fakeGateway, fakeKey } from "../gateway.fake.ts";
+import type { GatewayOptions } from "../open-gateway.ts";
 import { isPortTaken, type Listener } from "./listen.ts";
-import type { GatewayOptions } from "./options.ts";
 import type { RpcHandler } from "./rpc-handler.ts";
 
 /** Only ever waited out by a failure; long, because the machine may be busy. */

@@ -1,18 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import type { Clock } from "../../base/clock.ts";
-import type { Models } from "../../models/model.ts";
-import type { Turns } from "../../turns/turns.ts";
-import type { GatewayMetrics } from "../metrics/metrics.ts";
-import type { PdfReader } from "../pdf/pdf-reader.ts";
 import type { Bodies } from "./body.ts";
+import type { TurnParts } from "./context.ts";
 import { authenticate, type Caller, corsHeaders, type GuardPolicy, refuseForeign } from "./guard.ts";
-import type { GatewayLog } from "./log.ts";
 import type { Refusal } from "./refusal.ts";
 import type { RefusedBook } from "./refused.ts";
 import { callerHeaders } from "./reply.ts";
 import { clientOf, headersOf } from "./request-headers.ts";
-import type { Timing } from "./timing.ts";
 import { unauthenticated } from "./wrong-key.ts";
 
 export type RpcRequest = IncomingMessage | Http2ServerRequest;
@@ -30,18 +24,11 @@ export interface RpcHandler {
 }
 
 /** The parts of a gateway that another protocol on its port shares. */
-export interface RpcParts {
-  readonly turns: Turns;
-  readonly models: Models;
-  readonly clock: Clock;
-  readonly log: GatewayLog;
-  readonly metrics: GatewayMetrics;
+export interface RpcParts extends Omit<TurnParts, "contextTokens"> {
   readonly refused: Pick<RefusedBook, "note">;
-  readonly waits: Timing;
   readonly limits: { readonly maxBodyBytes: number };
   /** The memory that messages share with the bodies of HTTP. */
   readonly bodies: Pick<Bodies, "memory">;
-  readonly readPdf: PdfReader;
 }
 
 /** Opens another protocol over a gateway's parts. */

@@ -25,21 +25,21 @@ import { usageRoutes } from "./usage-routes.ts";
 
 /** Every route of the gateway, in the order in which they are tried. */
 export const routes: readonly Route[] = [
-  defineRoute("POST /v1/chat/completions", {
+  defineRoute("turns", "POST /v1/chat/completions", {
     summary: "OpenAI Chat Completions.",
     body: chatBody,
     answer: chatCompletionSchema,
     answers: "event-stream",
     headers: startsTurn,
-    handle: (gateway, c, { json }) => answerTurn(gateway, c, openAiChat, json),
+    handle: (parts, c, { json }) => answerTurn(parts, c, openAiChat, json),
   }),
-  defineRoute("POST /v1/completions", {
+  defineRoute("turns", "POST /v1/completions", {
     summary: "OpenAI's older completions: one prompt.",
     body: completionsBody,
     answer: textCompletionSchema,
     answers: "event-stream",
     headers: startsTurn,
-    handle: (gateway, c, { json }) => answerTurn(gateway, c, openAiCompletions, json),
+    handle: (parts, c, { json }) => answerTurn(parts, c, openAiCompletions, json),
   }),
   ...responsesRoutes,
   ...messagesRoutes,
@@ -59,7 +59,7 @@ export const routes: readonly Route[] = [
   doorsRoute,
   ...plainRoutes,
   ...dashboardRoutes,
-  defineRoute("GET /openapi.json", {
+  defineRoute("status", "GET /openapi.json", {
     summary: "This list, as OpenAPI.",
     answer: openApiSchema,
     handle: ({ version }) => jsonResponse(documentOf(version)),

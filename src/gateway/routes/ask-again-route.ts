@@ -2,7 +2,7 @@ import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import type { ModelUid } from "../../base/ids.ts";
 import type { TurnRecord } from "../../log/store.ts";
-import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
+import { callerOf, type GatewayContext, type TurnParts } from "../http/context.ts";
 import { Refusal } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { askedAgainSchema } from "./answer-schemas.ts";
@@ -19,13 +19,13 @@ const client = "millrace-dashboard";
  * Sends the prompt of an ended turn once more, as a new turn. A second prompt costs again, so the body must contain the owner's
  * consent. Each consent is one prompt, even if its request arrives several times.
  */
-export const askAgainRoute = defineOwnerRoute("POST /dashboard/api/turns/{id}/ask-again", {
+export const askAgainRoute = defineOwnerRoute("turns", "POST /dashboard/api/turns/{id}/ask-again", {
   summary: "Sends the prompt of an ended turn again, as a new turn. Only for the owner, with consent.",
   body: consent,
   answer: askedAgainSchema,
-  handle(gateway, c, asked) {
+  handle(parts, c, asked) {
     const { data } = consent.safeParse(asked.json);
-    if (data !== undefined) return withTurn((_, __, turn) => askAgain(gateway, c, turn, data.once))(gateway, c, asked);
+    if (data !== undefined) return withTurn((_, __, turn) => askAgain(parts, c, turn, data.once))(parts, c, asked);
     throw new MillraceError("invalid_request", "Asking again sends the prompt a second time, and it costs again.", {
       hint: 'Send `{"consent": true, "once": "1b4e28ba-2fa1"}`, where `once` is new for each consent.',
       param: "consent",
@@ -33,7 +33,7 @@ export const askAgainRoute = defineOwnerRoute("POST /dashboard/api/turns/{id}/as
   },
 });
 
-async function askAgain({ turns }: Gateway, c: GatewayContext, turn: TurnRecord, once: string): Promise<Reply> {
+async function askAgain({ turns }: TurnParts, c: GatewayContext, turn: TurnRecord, once: string): Promise<Reply> {
   if (turn.sealed === true) throw turnSealed(turn);
   if (!turn.ended)
     throw new Refusal(409, "invalid_request", "This turn still runs.", {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import { defaultRetention } from "../../log/store.ts";
-import type { Gateway, GatewayContext } from "../http/context.ts";
+import type { GatewayContext, PageParts } from "../http/context.ts";
 import { Refusal } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { consentsSchema } from "./answer-schemas.ts";
@@ -11,19 +11,19 @@ const agreement = z.object({ ide: z.string(), agree: z.literal(true) });
 
 /** The routes of `millrace init --accept`, for the dashboard. */
 export const consentRoutes = [
-  defineOwnerRoute("GET /dashboard/api/consents", {
+  defineOwnerRoute("page", "GET /dashboard/api/consents", {
     summary: "The IDEs here that prompts go to, and since when their user agrees to it; the owner only.",
     answer: consentsSchema,
     handle: listConsents,
   }),
-  defineOwnerRoute("POST /dashboard/api/consents", {
+  defineOwnerRoute("page", "POST /dashboard/api/consents", {
     summary: "Agrees, once, that prompts go to one of those IDEs; the owner only.",
     body: agreement,
     answer: consentsSchema,
-    async handle(gateway, c, asked) {
+    async handle(parts, c, asked) {
       const { data } = agreement.safeParse(asked.json);
-      const isGiven = data !== undefined && (await gateway.consents?.give(data.ide, c.signal)) === true;
-      if (isGiven) return listConsents(gateway, c);
+      const isGiven = data !== undefined && (await parts.consents?.give(data.ide, c.signal)) === true;
+      if (isGiven) return listConsents(parts, c);
       throw new MillraceError("invalid_request", "The body must name an IDE that prompts go to.", {
         hint: 'Send `{"ide": "devin", "agree": true}`. `GET /dashboard/api/consents` lists the IDEs.',
         param: "ide",
@@ -32,7 +32,7 @@ export const consentRoutes = [
   }),
 ];
 
-async function listConsents({ consents }: Gateway, c: GatewayContext): Promise<Reply> {
+async function listConsents({ consents }: PageParts, c: GatewayContext): Promise<Reply> {
   const listed = (await consents?.list(c.signal)) ?? [];
   const data = listed.map(({ acceptedAt, ...rest }) => ({ ...rest, accepted_at: acceptedAt }));
   return jsonResponse({ object: "list", data });
@@ -51,24 +51,24 @@ const answer = z.object({ object: z.literal("texts"), shown: z.boolean(), kept_s
  * shows them where the gateway's setting says so.
  */
 export const textRoutes = [
-  defineOwnerRoute("GET /dashboard/api/texts", {
+  defineOwnerRoute("page", "GET /dashboard/api/texts", {
     summary:
       "Whether this session of the dashboard shows prompts and answers, and how long they are kept. Only for the owner.",
     answer,
     handle: shownTexts,
   }),
-  defineOwnerRoute("POST /dashboard/api/texts", {
+  defineOwnerRoute("page", "POST /dashboard/api/texts", {
     summary: "Shows prompts and answers in this session, with consent, or hides them. Only for the owner.",
     body: choice,
     answer,
-    handle(gateway, c, asked) {
+    handle(parts, c, asked) {
       const { data } = choice.safeParse(asked.json);
       if (data === undefined)
         throw new MillraceError("invalid_request", "Texts are shown only with the owner's consent.", {
           hint: 'Send `{"show": true, "consent": true}`, or `{"show": false}` to hide them.',
           param: "consent",
         });
-      if (gateway.sessions.setTexts(c.headers, data.show)) return shownTexts(gateway, c);
+      if (parts.sessions.setTexts(c.headers, data.show)) return shownTexts(parts, c);
       throw new Refusal(409, "invalid_request", "Only a session of the dashboard shows or hides texts.", {
         hint: "With the key, `GET /v1/turns/{id}/events` reads an answer.",
       });
@@ -76,6 +76,6 @@ export const textRoutes = [
   }),
 ];
 
-function shownTexts({ sessions, keptMs = defaultRetention.keptMs }: Gateway, c: GatewayContext): Reply {
+function shownTexts({ sessions, keptMs = defaultRetention.keptMs }: PageParts, c: GatewayContext): Reply {
   return jsonResponse({ object: "texts", shown: sessions.showsTexts(c.headers), kept_seconds: keptMs / 1000 });
 }

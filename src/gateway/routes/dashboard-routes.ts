@@ -1,7 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { z } from "zod";
 import { startOfLog } from "../../base/ids.ts";
-import { writeJson } from "../../base/json.ts";
 import { type OutlinedEvent, shorten } from "../../log/event.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { DashboardFile } from "../dashboard/dashboard-files.ts";
@@ -10,7 +9,7 @@ import { turnFeed } from "../dashboard/turn-feed.ts";
 import { encodeUnread, messageTexts, type Names, summaryOf, turnDetailSchema } from "../dashboard/turn-summary.ts";
 import { turnTimeline } from "../dashboard/turn-timeline.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
-import type { Gateway, GatewayContext } from "../http/context.ts";
+import type { GatewayContext, PageParts } from "../http/context.ts";
 import { notServed, Refusal } from "../http/refusal.ts";
 import { drained, jsonResponse, type Reply, sseHeaders, writeSse } from "../http/reply.ts";
 import { keptHeaders, tellsOfTurn } from "../http/route-headers.ts";
@@ -40,56 +39,49 @@ const fileHeaders = {
 
 /** Turns as an onlooker sees them. Stands before the routes of single turns. */
 export const onlookerRoutes = [
-  defineOwnerRoute("GET /dashboard/api/turns/feed", {
+  defineOwnerRoute("page", "GET /dashboard/api/turns/feed", {
     summary:
       "Turns as they begin, grow and end, and `state` when a pause, the store or the IDEs changed. Only for the owner.",
     answers: "event-stream",
-    handle(gateway, c) {
-      const { turns, events, clock } = gateway;
+    handle(parts, c) {
+      const { turns, events, clock, state } = parts;
       const options = {
         turns,
         events,
         clock,
-        names: namesOf(gateway),
-        state: () =>
-          writeJson([
-            gateway.pauseState?.(),
-            gateway.storeState?.(),
-            gateway.idesMark?.(),
-            gateway.refused.encode().requests,
-            turns.blocked(),
-          ]),
-        showsText: () => gateway.sessions.showsTexts(c.headers),
+        names: namesOf(parts),
+        state,
+        showsText: () => parts.sessions.showsTexts(c.headers),
       };
-      return stream(gateway, c, (signal) => turnFeed(options, signal));
+      return stream(parts, c, (signal) => turnFeed(options, signal));
     },
   }),
-  defineRoute("GET /dashboard/api/turns/{id}/summary", {
+  defineRoute("page", "GET /dashboard/api/turns/{id}/summary", {
     summary: "One turn with its times, tokens and end. Null means unknown.",
     dashboard: true,
     answer: turnDetailSchema,
     headers: tellsOfTurn,
-    handle: withTurn(async (gateway, c, turn) => {
-      const summary = summaryOf(turn, namesOf(gateway), turn.outline ?? (await readShort(gateway, turn, c.signal)));
-      const showsText = gateway.sessions.showsTexts(c.headers) && turn.sealed !== true;
+    handle: withTurn(async (parts, c, turn) => {
+      const summary = summaryOf(turn, namesOf(parts), turn.outline ?? (await readShort(parts, turn, c.signal)));
+      const showsText = parts.sessions.showsTexts(c.headers) && turn.sealed !== true;
       // Without the owner's consent no text is even taken out of the record.
       const prompt = showsText ? messageTexts(turn.request) : null;
-      const without = summary.status === "running" ? encodeUnread(gateway.turns.unread(turn.turnId)) : null;
+      const without = summary.status === "running" ? encodeUnread(parts.turns.unread(turn.turnId)) : null;
       const body = { ...summary, without_client: without, shows_text: showsText, prompt };
       return jsonResponse(body, 200, keptHeaders(turn));
     }),
   }),
-  defineRoute("GET /dashboard/api/turns/{id}/timeline", {
+  defineRoute("page", "GET /dashboard/api/turns/{id}/timeline", {
     summary:
       "A turn's events to its end; also of a turn that its client sealed. Texts only where the session shows them.",
     dashboard: true,
     answers: "event-stream",
     headers: tellsOfTurn,
-    handle: withTurn((gateway, c, turn) =>
+    handle: withTurn((parts, c, turn) =>
       stream(
-        gateway,
+        parts,
         c,
-        (signal) => turnTimeline(gateway, turn, () => gateway.sessions.showsTexts(c.headers), signal),
+        (signal) => turnTimeline(parts, turn, () => parts.sessions.showsTexts(c.headers), signal),
         keptHeaders(turn),
       ),
     ),
@@ -98,16 +90,16 @@ export const onlookerRoutes = [
 
 /** The dashboard: its page, signing in and out, and the IDEs. */
 export const dashboardRoutes = [
-  defineOwnerRoute("GET /dashboard/api/ides", {
+  defineOwnerRoute("page", "GET /dashboard/api/ides", {
     summary: "The IDEs found, with doctor's findings. Only for the owner.",
     answer: idesSchema,
-    async handle(gateway) {
-      if (gateway.ides === undefined)
+    async handle(parts) {
+      if (parts.ides === undefined)
         throw notServed(501, "This gateway does not look for IDEs.", "Start it with `millrace serve`.");
-      return jsonResponse(await gateway.ides());
+      return jsonResponse(await parts.ides());
     },
   }),
-  defineRoute("POST /dashboard/api/link", {
+  defineRoute("page", "POST /dashboard/api/link", {
     summary: "Makes a link that signs in one browser to the dashboard, once.",
     guard: "owner",
     answer: z.object({ object: z.literal("dashboard.link"), path: z.string(), expires_in_seconds: z.int() }),
@@ -118,28 +110,28 @@ export const dashboardRoutes = [
         expires_in_seconds: linkLifeMs / 1000,
       }),
   }),
-  defineRoute("POST /sign-in", {
+  defineRoute("page", "POST /sign-in", {
     summary: "Turns the code of a one-time link into a session. The page sends the session as `x-millrace-session`.",
     guard: "open",
     query: { code: "from the link" },
     answer: z.object({ object: z.literal("session"), session: z.string() }),
     handle: signIn,
   }),
-  defineRoute("POST /sign-out", {
+  defineRoute("page", "POST /sign-out", {
     summary: "Ends the dashboard's session.",
     dashboard: true,
     answer: z.object({ object: z.literal("session"), signed_in: z.literal(false) }),
-    handle(gateway, c) {
-      gateway.sessions.end(c.headers);
+    handle(parts, c) {
+      parts.sessions.end(c.headers);
       return jsonResponse({ object: "session", signed_in: false });
     },
   }),
-  defineRoute("GET /", {
+  defineRoute("page", "GET /", {
     summary: "The dashboard, or a short page if it was not built.",
     guard: "open",
     answers: "html",
-    handle(gateway) {
-      const file = gateway.dashboard?.get("/");
+    handle(parts) {
+      const file = parts.dashboard?.get("/");
       if (file !== undefined) return fileReply(file);
       const headers = { "content-type": "text/html; charset=utf-8", "content-security-policy": "default-src 'none'" };
       return { status: 200, headers, body: page };
@@ -154,11 +146,11 @@ that <code>millrace keys</code> shows.</p>
 `;
 
 /** The answer of a running turn in short, up to the event that its log held when it was asked for. */
-async function readShort(gateway: Gateway, turn: TurnRecord, signal: AbortSignal): Promise<readonly OutlinedEvent[]> {
+async function readShort(parts: PageParts, turn: TurnRecord, signal: AbortSignal): Promise<readonly OutlinedEvent[]> {
   let short: readonly OutlinedEvent[] = [];
   if (turn.lastEventId === startOfLog) return short;
   const enough = new AbortController();
-  for await (const event of gateway.turns.outline(turn.turnId, startOfLog, AbortSignal.any([signal, enough.signal]))) {
+  for await (const event of parts.turns.outline(turn.turnId, startOfLog, AbortSignal.any([signal, enough.signal]))) {
     short = shorten(short, event);
     if (event.eventId >= turn.lastEventId) break;
   }
@@ -166,13 +158,13 @@ async function readShort(gateway: Gateway, turn: TurnRecord, signal: AbortSignal
   return short;
 }
 
-function namesOf({ keyNameOf, models }: Gateway): Names {
+function namesOf({ keyNameOf, models }: PageParts): Names {
   return { keyNameOf, modelNameOf: (uid) => models.nameOf(uid) };
 }
 
 /** Ends when the owner's key is replaced: nothing more goes to an onlooker whose key or session counts no longer. */
 function stream(
-  { stopping, ownerKey }: Gateway,
+  { stopping, ownerKey }: PageParts,
   c: GatewayContext,
   events: (signal: AbortSignal) => AsyncGenerator<WireEvent, void>,
   headers: Readonly<Record<string, string>> = {},
@@ -206,8 +198,8 @@ export function fileReply(file: DashboardFile): Reply {
 }
 
 /** The only use of a code: no request that a browser, a preview or a scanner makes by itself uses the link up. */
-function signIn(gateway: Gateway, c: GatewayContext): Reply {
-  const session = gateway.sessions.redeem(c.query("code") ?? "");
+function signIn(parts: PageParts, c: GatewayContext): Reply {
+  const session = parts.sessions.redeem(c.query("code") ?? "");
   if (session !== undefined) return jsonResponse({ object: "session", session: session.reveal() }); // goes on the wire here
   throw new Refusal(403, "unauthenticated", "This link was already used, or has expired.", {
     hint: "Make a new one: millrace dashboard",

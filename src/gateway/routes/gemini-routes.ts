@@ -34,49 +34,49 @@ function geminiModel({ name, label, contextTokens, maxOutputTokens }: Model) {
 
 /** Google's Gemini API. Ids may hold `/` and `:`, escaped or not. */
 export const geminiRoutes = [
-  defineRoute("GET /v1beta/models", {
+  defineRoute("models", "GET /v1beta/models", {
     summary: "Gemini: the account's models.",
     answer: z.object({ models: z.array(geminiModelSchema) }),
-    async handle(gateway, c) {
-      const { models } = await modelsInOrder(gateway, { refresh: false }, c.signal);
+    async handle(parts, c) {
+      const { models } = await modelsInOrder(parts, { refresh: false }, c.signal);
       return jsonResponse({ models: listed(models).map(geminiModel) });
     },
   }),
-  defineRoute("GET /v1beta/models/{id}", {
+  defineRoute("models", "GET /v1beta/models/{id}", {
     takesSlashes: true,
     summary: "Gemini: one model, by any name that resolves.",
     answer: geminiModelSchema,
-    async handle(gateway, c, { params }) {
-      return jsonResponse(geminiModel((await gateway.models.resolve(params.id, undefined, c.signal)).model));
+    async handle(parts, c, { params }) {
+      return jsonResponse(geminiModel((await parts.models.resolve(params.id, undefined, c.signal)).model));
     },
   }),
-  defineRoute("POST /v1beta/models/{id}:generateContent", {
+  defineRoute("turns", "POST /v1beta/models/{id}:generateContent", {
     takesSlashes: true,
     summary: "Gemini: one answer.",
     body: geminiBody,
     answer: geminiAnswerSchema,
     headers: startsTurn,
-    handle: (gateway, c, { params, json }) => answerTurn(gateway, c, gemini, withRoute(json, params.id, false)),
+    handle: (parts, c, { params, json }) => answerTurn(parts, c, gemini, withRoute(json, params.id, false)),
   }),
-  defineRoute("POST /v1beta/models/{id}:streamGenerateContent", {
+  defineRoute("turns", "POST /v1beta/models/{id}:streamGenerateContent", {
     takesSlashes: true,
     summary: "Gemini: one answer, streamed.",
     query: { alt: "`sse`: as server-sent events; else as one JSON array, line by line" },
     body: geminiBody,
     answers: "event-stream",
     headers: startsTurn,
-    handle: (gateway, c, { params, json }) =>
-      answerTurn(gateway, c, c.query("alt") === "sse" ? gemini : geminiArray, withRoute(json, params.id, true)),
+    handle: (parts, c, { params, json }) =>
+      answerTurn(parts, c, c.query("alt") === "sse" ? gemini : geminiArray, withRoute(json, params.id, true)),
   }),
-  defineRoute("POST /v1beta/models/{id}:countTokens", {
+  defineRoute("turns", "POST /v1beta/models/{id}:countTokens", {
     takesSlashes: true,
     summary: "Gemini: estimates the tokens of a request.",
     body: z.looseObject({ contents: z.unknown(), generateContentRequest: z.unknown() }),
     answer: z.object({ totalTokens: z.int() }),
-    async handle(gateway, c, { params, json }) {
+    async handle(parts, c, { params, json }) {
       const { generateContentRequest: inside } = objectOf(camelCased(json));
       const { request } = gemini.parse(withRoute(isObject(inside) ? inside : json, params.id, false));
-      return jsonResponse({ totalTokens: await countTokens(gateway, request, c.signal) });
+      return jsonResponse({ totalTokens: await countTokens(parts, request, c.signal) });
     },
   }),
 ];

@@ -6,7 +6,7 @@ import { defineOwnerRoute } from "./route.ts";
 
 /** The inventory besides turns and limits: keys and models, as the dashboard shows them. */
 export const inventoryRoutes = [
-  defineOwnerRoute("GET /dashboard/api/keys", {
+  defineOwnerRoute("keys", "GET /dashboard/api/keys", {
     summary: "The keys that the owner made for others, with their limits and use, and without their values.",
     answer: z.object({ object: z.literal("list"), data: z.array(keySchema) }),
     async handle({ issuedKeys, turns }) {
@@ -21,11 +21,11 @@ export const inventoryRoutes = [
       });
     },
   }),
-  defineOwnerRoute("GET /dashboard/api/models", {
+  defineOwnerRoute("models", "GET /dashboard/api/models", {
     summary: "The account's models with variants, cost, context and last use, also those that cannot be used.",
     answer: z.object({ object: z.literal("list"), data: z.array(modelSchema) }),
-    async handle(gateway, c) {
-      const { models, lastUses } = await modelsInOrder(gateway, { refresh: false }, c.signal);
+    async handle(parts, c) {
+      const { models, lastUses } = await modelsInOrder(parts, { refresh: false }, c.signal);
       return jsonResponse({ object: "list", data: models.map((model) => encodeModel(model, lastUses.get(model.uid))) });
     },
   }),

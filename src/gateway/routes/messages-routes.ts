@@ -11,26 +11,26 @@ import { defineRoute } from "./route.ts";
 
 /** Anthropic Messages. */
 export const messagesRoutes = [
-  defineRoute("POST /v1/messages", {
+  defineRoute("turns", "POST /v1/messages", {
     summary: "Anthropic Messages.",
     body: messagesBody,
     answer: messageSchema,
     answers: "event-stream",
     headers: startsTurn,
-    handle(gateway, c, { json }) {
+    handle(parts, c, { json }) {
       const probed = answerQuotaProbe(json, c.requestId);
       if (probed !== undefined) return jsonResponse(probed, 200, { "x-millrace-answered-by": "gateway" });
-      return answerTurn(gateway, c, anthropicMessages, json);
+      return answerTurn(parts, c, anthropicMessages, json);
     },
   }),
-  defineRoute("POST /v1/messages/count_tokens", {
+  defineRoute("turns", "POST /v1/messages/count_tokens", {
     summary: "Estimates the tokens of a Messages request.",
     body: messagesBody,
     answer: z.object({ input_tokens: z.int() }),
-    async handle(gateway, c, { json }) {
-      const { body } = await withPdfTexts(json, gateway.readPdf);
+    async handle(parts, c, { json }) {
+      const { body } = await withPdfTexts(json, parts.readPdf);
       const { request } = anthropicMessages.parse(body);
-      return jsonResponse({ input_tokens: await countTokens(gateway, request, c.signal) });
+      return jsonResponse({ input_tokens: await countTokens(parts, request, c.signal) });
     },
   }),
 ];

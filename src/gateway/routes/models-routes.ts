@@ -2,7 +2,7 @@ import { isDegraded, MillraceError } from "../../base/errors.ts";
 import type { JsonObject } from "../../base/json.ts";
 import type { Model } from "../../models/model.ts";
 import { inOrder } from "../../models/model-order.ts";
-import { asksInAnthropic, type Gateway, type GatewayContext } from "../http/context.ts";
+import { asksInAnthropic, type GatewayContext, type ModelParts } from "../http/context.ts";
 import { jsonResponse } from "../http/reply.ts";
 import { modelAnswerSchema, modelListSchema } from "./answer-schemas.ts";
 import { defineRoute, limitIn } from "./route.ts";
@@ -21,7 +21,7 @@ const anthropicPrefix = "anthropic/";
 
 /** Every model in the one order, and when it was used last (epoch ms by UID). Throws as listing them does. */
 export async function modelsInOrder(
-  { models, meter }: Pick<Gateway, "models" | "meter">,
+  { models, meter }: Pick<ModelParts, "models" | "meter">,
   options: { readonly refresh: boolean },
   signal: AbortSignal,
 ): Promise<{ readonly models: readonly Model[]; readonly lastUses: ReadonlyMap<string, number> }> {
@@ -31,7 +31,7 @@ export async function modelsInOrder(
 }
 
 /** Without a history that can be read, no last use is known. */
-function lastUsesOf(meter: Gateway["meter"], models: readonly Model[]): ReadonlyMap<string, number> {
+function lastUsesOf(meter: ModelParts["meter"], models: readonly Model[]): ReadonlyMap<string, number> {
   try {
     return meter?.lastUses(models.map(({ uid }) => uid)) ?? new Map();
   } catch (error) {
@@ -203,7 +203,7 @@ const prefix = "/v1/models/";
 
 /** The models, in the format of the calling client. Ids may hold `/` and `:`, escaped or not. */
 export const modelsRoutes = [
-  defineRoute("GET /v1/models", {
+  defineRoute("models", "GET /v1/models", {
     summary: "The account's models, in the format of the calling client.",
     query: {
       refresh: "`1`: ask the IDE again",
@@ -212,21 +212,21 @@ export const modelsRoutes = [
       before_id: "Anthropic only",
     },
     answer: modelListSchema,
-    async handle(gateway, c) {
+    async handle(parts, c) {
       const query = c.search;
-      const { models } = await modelsInOrder(gateway, { refresh: query.get("refresh") === "1" }, c.signal);
+      const { models } = await modelsInOrder(parts, { refresh: query.get("refresh") === "1" }, c.signal);
       return jsonResponse(anthropic(c) ? anthropicModelList(models, query) : openAiModelList(models));
     },
   }),
-  defineRoute("GET /v1/models/{id}", {
+  defineRoute("models", "GET /v1/models/{id}", {
     takesSlashes: true,
     summary: "One model, by any name that resolves.",
     answer: modelAnswerSchema,
-    async handle(gateway, c) {
+    async handle(parts, c) {
       const id = idOf(c.path);
-      const { model } = await gateway.models.resolve(fromAnthropicId(id), undefined, c.signal);
+      const { model } = await parts.models.resolve(fromAnthropicId(id), undefined, c.signal);
       if (!anthropic(c)) return jsonResponse(openAiModel(model));
-      return jsonResponse(anthropicModel(model, await gateway.models.list({ refresh: false }, c.signal)));
+      return jsonResponse(anthropicModel(model, await parts.models.list({ refresh: false }, c.signal)));
     },
   }),
 ];

@@ -4,7 +4,7 @@ import { answerTurn } from "../answers/answer-turn.ts";
 import { ollama } from "../dialects/ollama/encode.ts";
 import { answerLoad, type OllamaWire, ollamaChatBody, ollamaGenerateBody } from "../dialects/ollama/request.ts";
 import { nameAModel, refuse } from "../dialects/parse-body.ts";
-import type { Gateway, GatewayContext } from "../http/context.ts";
+import type { GatewayContext, ModelParts, TurnParts } from "../http/context.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { startsTurn } from "../http/route-headers.ts";
 import { listed, modelsInOrder, ollamaShow, ollamaTag, ollamaVersion } from "./models-routes.ts";
@@ -15,74 +15,74 @@ const details = z.looseObject({ family: z.string() });
 
 /** Ollama's API, for local tools that speak it first. */
 export const ollamaRoutes = [
-  defineRoute("POST /api/chat", {
+  defineRoute("turns", "POST /api/chat", {
     summary: "Ollama: chat.",
     body: ollamaChatBody,
     answer: answered,
     answers: "ndjson",
     headers: startsTurn,
-    handle: (gateway, c, { json }) => answerOllama(gateway, c, json, "chat"),
+    handle: (parts, c, { json }) => answerOllama(parts, c, json, "chat"),
   }),
-  defineRoute("POST /api/generate", {
+  defineRoute("turns", "POST /api/generate", {
     summary: "Ollama: one prompt.",
     body: ollamaGenerateBody,
     answer: answered,
     answers: "ndjson",
     headers: startsTurn,
-    handle: (gateway, c, { json }) => answerOllama(gateway, c, json, "generate"),
+    handle: (parts, c, { json }) => answerOllama(parts, c, json, "generate"),
   }),
-  defineRoute("GET /api/tags", {
+  defineRoute("models", "GET /api/tags", {
     summary: "Ollama: the account's models.",
     answer: z.object({ models: z.array(z.looseObject({ name: z.string(), model: z.string(), details })) }),
-    async handle(gateway, c) {
-      const { models } = await modelsInOrder(gateway, { refresh: false }, c.signal);
+    async handle(parts, c) {
+      const { models } = await modelsInOrder(parts, { refresh: false }, c.signal);
       return jsonResponse({ models: listed(models).map(ollamaTag) });
     },
   }),
-  defineRoute("POST /api/show", {
+  defineRoute("models", "POST /api/show", {
     summary: "Ollama: one model, by any name that resolves.",
     body: z.object({ model: z.string().nullish(), name: z.string().nullish() }),
     answer: z.looseObject({ details, model_info: z.looseObject({}), capabilities: z.array(z.string()) }),
-    async handle(gateway, c, { json }) {
-      return jsonResponse(ollamaShow(await askedModel(gateway, c, json)));
+    async handle(parts, c, { json }) {
+      return jsonResponse(ollamaShow(await askedModel(parts, c, json)));
     },
   }),
-  defineRoute("POST /api/pull", {
+  defineRoute("models", "POST /api/pull", {
     summary: "Ollama: fetches a model. Those of the account are there already.",
     body: z.object({ model: z.string().nullish(), name: z.string().nullish(), stream: z.boolean().nullish() }),
     answer: z.object({ status: z.literal("success") }),
     answers: "ndjson",
-    async handle(gateway, c, { json }) {
-      await askedModel(gateway, c, json);
+    async handle(parts, c, { json }) {
+      await askedModel(parts, c, json);
       return jsonResponse({ status: "success" });
     },
   }),
-  defineRoute("GET /api/ps", {
+  defineRoute("models", "GET /api/ps", {
     summary: "Ollama: the models in this machine's memory. There is none: they run at the vendor's.",
     answer: z.object({ models: z.array(z.never()) }),
     handle: () => jsonResponse({ models: [] }),
   }),
-  defineRoute("GET /api/version", {
+  defineRoute("models", "GET /api/version", {
     summary: "Ollama: the version whose API this is.",
     answer: z.object({ version: z.string() }),
     handle: () => jsonResponse({ version: ollamaVersion }),
   }),
 ];
 
-async function askedModel(gateway: Gateway, c: GatewayContext, json: unknown): Promise<Model> {
+async function askedModel(parts: ModelParts, c: GatewayContext, json: unknown): Promise<Model> {
   const { model: asked, name } = json as { readonly model?: unknown; readonly name?: unknown }; // an object, or neither
   const wanted = asked ?? name;
   if (typeof wanted !== "string" || wanted === "") throw refuse("model", nameAModel("/api/tags"));
-  return (await gateway.models.resolve(wanted, undefined, c.signal)).model;
+  return (await parts.models.resolve(wanted, undefined, c.signal)).model;
 }
 
 function answerOllama(
-  gateway: Gateway,
+  parts: TurnParts,
   c: GatewayContext,
   json: unknown,
   form: OllamaWire["form"],
 ): Reply | Promise<Reply> {
-  const loaded = answerLoad(json, form, gateway.clock.now());
+  const loaded = answerLoad(json, form, parts.clock.now());
   if (loaded !== undefined) return jsonResponse(loaded, 200, { "x-millrace-answered-by": "gateway" });
-  return answerTurn(gateway, c, ollama, json);
+  return answerTurn(parts, c, ollama, json);
 }

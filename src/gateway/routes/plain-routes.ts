@@ -9,51 +9,51 @@ const health = z.looseObject({ status: z.literal("ok"), name: z.literal("millrac
 
 /** The routes that report on the gateway: whether it is up, its health and its metrics. */
 export const plainRoutes = [
-  defineRoute("GET /metrics", {
+  defineRoute("status", "GET /metrics", {
     summary: "Counters and times for Prometheus. Only for the owner.",
     guard: "owner",
     answers: "text",
-    async handle(gateway, c) {
-      const limits = await gateway.meter?.limits({ wait: false }, c.signal);
-      const { text, contentType } = await gateway.metrics.write({
+    async handle(parts, c) {
+      const limits = await parts.meter?.limits({ wait: false }, c.signal);
+      const { text, contentType } = await parts.metrics.write({
         limits,
-        logBytes: gateway.logBytes?.(),
-        degraded: gateway.storeState?.().degraded,
-        damaged: (gateway.storeState?.().damaged ?? undefined) !== undefined,
-        load: gateway.turns.load(),
-        paused: (gateway.pauseState?.() ?? undefined) !== undefined,
-        blocked: gateway.turns
+        logBytes: parts.logBytes?.(),
+        degraded: parts.storeState?.().degraded,
+        damaged: (parts.storeState?.().damaged ?? undefined) !== undefined,
+        load: parts.turns.load(),
+        paused: (parts.pauseState?.() ?? undefined) !== undefined,
+        blocked: parts.turns
           .blocked()
-          .map(({ model, code, untilMs }) => ({ model: gateway.models.nameOf(model), code, untilMs })),
-        agents: await gateway.agents?.(),
+          .map(({ model, code, untilMs }) => ({ model: parts.models.nameOf(model), code, untilMs })),
+        agents: await parts.agents?.(),
       });
       return { status: 200, headers: { "content-type": contentType, "cache-control": "no-store" }, body: text };
     },
   }),
-  defineRoute("GET /health", {
+  defineRoute("status", "GET /health", {
     summary:
       "Whether the gateway runs. For the owner, also its version, pause and IDE, the requests that were refused, and the models that a limit blocks.",
     guard: "open",
     dashboard: true,
     answer: health,
-    async handle(gateway, c) {
+    async handle(parts, c) {
       const known = { status: "ok", name: "millrace" };
       const challenge = c.header(challengeHeader);
-      const proof = challenge === undefined ? undefined : gateway.prove(challenge);
+      const proof = challenge === undefined ? undefined : parts.prove(challenge);
       const headers: Record<string, string> = proof === undefined ? {} : { [proofHeader]: proof };
       if (c.caller?.owner !== true) return jsonResponse(known, 200, headers);
-      const details = await gateway.healthDetails?.();
-      const store = gateway.storeState?.();
-      const limit = gateway.turnLimit?.();
+      const details = await parts.healthDetails?.();
+      const store = parts.storeState?.();
+      const limit = parts.turnLimit?.();
       return jsonResponse(
         {
           ...known,
-          version: gateway.version,
-          ...(gateway.pauseState === undefined ? {} : { paused: gateway.pauseState() }),
+          version: parts.version,
+          ...(parts.pauseState === undefined ? {} : { paused: parts.pauseState() }),
           ...(limit === undefined ? {} : { turn_limit: { most: limit.most ?? null, why: limit.why } }),
           ...(store === undefined ? {} : { store }),
-          refused: gateway.refused.encode(),
-          blocked: encodeBlocked(gateway.turns.blocked(), (uid) => gateway.models.nameOf(uid)),
+          refused: parts.refused.encode(),
+          blocked: encodeBlocked(parts.turns.blocked(), (uid) => parts.models.nameOf(uid)),
           ...(details === undefined ? {} : { details }),
         },
         200,
@@ -61,7 +61,7 @@ export const plainRoutes = [
       );
     },
   }),
-  defineRoute("GET /api/hello", {
+  defineRoute("status", "GET /api/hello", {
     summary: "Answers 200, for clients that test the connection.",
     guard: "open",
     answer: hello,

@@ -13,7 +13,7 @@ import { openAiResponses } from "../dialects/openai-responses/encode.ts";
 import { inputItems } from "../dialects/openai-responses/input.ts";
 import { parseResponsesRequest, type ResponsesWire, responsesBody } from "../dialects/openai-responses/request.ts";
 import { responseObject, responsePrefix } from "../dialects/openai-responses/response-object.ts";
-import type { Gateway, GatewayContext } from "../http/context.ts";
+import type { GatewayContext, TurnParts } from "../http/context.ts";
 import { jsonResponse, type Reply, sseHeaders, writeSse } from "../http/reply.ts";
 import { graceMsOf } from "../http/request-headers.ts";
 import { emptyResponse } from "../http/responses-conversation.ts";
@@ -25,68 +25,68 @@ import { answerNow, storedResponse, withStoredParts } from "./stored-responses.t
 
 /** OpenAI Responses: create, retrieve, follow, cancel, delete, input items. All state is the turn's record and log. */
 export const responsesRoutes = [
-  defineRoute("POST /v1/responses", {
+  defineRoute("turns", "POST /v1/responses", {
     summary: "OpenAI Responses: create.",
     body: responsesBody,
     answer: responseSchema,
     answers: "event-stream",
     headers: startsTurn,
-    handle: (gateway, c, { json }) => createResponse(gateway, c, json),
+    handle: (parts, c, { json }) => createResponse(parts, c, json),
   }),
-  defineRoute("POST /v1/responses/compact", {
+  defineRoute("turns", "POST /v1/responses/compact", {
     summary: "OpenAI Responses: notes that stand for a conversation. It costs one prompt.",
     body: responsesBody,
     answer: compactionSchema,
     headers: startsTurn,
-    async handle(gateway, c, { json }) {
-      const { previous, body } = await withStoredParts(gateway, c, json);
-      return answerTurn(gateway, c, compaction(previous), body);
+    async handle(parts, c, { json }) {
+      const { previous, body } = await withStoredParts(parts, c, json);
+      return answerTurn(parts, c, compaction(previous), body);
     },
   }),
-  defineRoute("POST /v1/responses/input_tokens", {
+  defineRoute("turns", "POST /v1/responses/input_tokens", {
     summary: "Estimates the tokens of a Responses request.",
     body: responsesBody.partial({ model: true }),
     answer: z.object({ object: z.literal("response.input_tokens"), input_tokens: z.int() }),
-    async handle(gateway, c, { json }) {
-      const { previous, body: sent } = await withStoredParts(gateway, c, json);
-      const { body } = await withPdfTexts(sent, gateway.readPdf);
+    async handle(parts, c, { json }) {
+      const { previous, body: sent } = await withStoredParts(parts, c, json);
+      const { body } = await withPdfTexts(sent, parts.readPdf);
       const { request } = parseResponsesRequest({ model: "unnamed", ...(isObject(body) ? body : {}) }, previous);
-      const tokens = await countTokens(gateway, request, c.signal);
+      const tokens = await countTokens(parts, request, c.signal);
       return jsonResponse({ object: "response.input_tokens", input_tokens: tokens });
     },
   }),
-  defineRoute("GET /v1/responses/{id}", {
+  defineRoute("turns", "GET /v1/responses/{id}", {
     summary: "A response in its current state, or its events.",
     query: { stream: "`true`: events", starting_after: "only events after this `sequence_number`" },
     answer: responseSchema,
     answers: "event-stream",
     headers: resumesTurn,
-    handle: withStored(async (gateway, c, stored) => {
-      const record = await gateway.turns.noteReader(stored, graceMsOf(c.headers, c.search));
-      if (c.query("stream") === "true") return followResponse(gateway, c, record);
-      if (record.ended) return wholeResponse(gateway, c, record);
-      return responseNow(gateway, c, record);
+    handle: withStored(async (parts, c, stored) => {
+      const record = await parts.turns.noteReader(stored, graceMsOf(c.headers, c.search));
+      if (c.query("stream") === "true") return followResponse(parts, c, record);
+      if (record.ended) return wholeResponse(parts, c, record);
+      return responseNow(parts, c, record);
     }),
   }),
-  defineRoute("DELETE /v1/responses/{id}", {
+  defineRoute("turns", "DELETE /v1/responses/{id}", {
     summary: "Ends a response if it runs, and deletes it.",
     answer: z.object({ id: z.string(), object: z.literal("response"), deleted: z.literal(true) }),
-    handle: withStored(async (gateway, _c, { turnId }) => {
-      await gateway.turns.remove(turnId);
+    handle: withStored(async (parts, _c, { turnId }) => {
+      await parts.turns.remove(turnId);
       return jsonResponse({ id: wireId(responsePrefix, turnId), object: "response", deleted: true });
     }),
   }),
-  defineRoute("POST /v1/responses/{id}/cancel", {
+  defineRoute("turns", "POST /v1/responses/{id}/cancel", {
     summary: "Ends a response.",
     answer: responseSchema,
     headers: tellsOfTurn,
-    handle: withStored(async (gateway, c, record) => {
-      await gateway.turns.cancel(record.turnId, "client");
-      const ended = (await gateway.turns.get(record.turnId)) ?? record;
-      return responseNow(gateway, c, ended);
+    handle: withStored(async (parts, c, record) => {
+      await parts.turns.cancel(record.turnId, "client");
+      const ended = (await parts.turns.get(record.turnId)) ?? record;
+      return responseNow(parts, c, ended);
     }),
   }),
-  defineRoute("GET /v1/responses/{id}/input_items", {
+  defineRoute("turns", "GET /v1/responses/{id}/input_items", {
     summary: "The input of a response.",
     query: { order: "`asc` or `desc`", limit: "1 to 100", after: "id of an item" },
     answer: inputItemsSchema,
@@ -95,7 +95,7 @@ export const responsesRoutes = [
   }),
 ];
 
-async function createResponse(gateway: Gateway, c: GatewayContext, json: unknown): Promise<Reply> {
+async function createResponse(parts: TurnParts, c: GatewayContext, json: unknown): Promise<Reply> {
   if (isObject(json) && json["generate"] === false) {
     const response = emptyResponse(json);
     const headers = { "x-millrace-answered-by": "gateway" };
@@ -105,40 +105,39 @@ async function createResponse(gateway: Gateway, c: GatewayContext, json: unknown
     );
     return { status: 200, headers: { ...sseHeaders, ...headers }, body: `${events.join("")}data: [DONE]\n\n` };
   }
-  const { previous, body } = await withStoredParts(gateway, c, json);
-  const parsed = await parseNamed(gateway, c, body, (read) => parseResponsesRequest(read, previous));
-  const empty = await emptyAnswer(gateway, c, openAiResponses, { ...parsed, wire: { ...parsed.wire, store: false } });
+  const { previous, body } = await withStoredParts(parts, c, json);
+  const parsed = await parseNamed(parts, c, body, (read) => parseResponsesRequest(read, previous));
+  const empty = await emptyAnswer(parts, c, openAiResponses, { ...parsed, wire: { ...parsed.wire, store: false } });
   if (empty !== undefined) return empty;
   const detached = parsed.wire.background;
-  const turn = await startTurn(gateway, c, { dialect: openAiResponses, parsed: { ...parsed, detached }, body: json });
+  const turn = await startTurn(parts, c, { dialect: openAiResponses, parsed: { ...parsed, detached }, body: json });
   if (detached && !parsed.stream) {
-    const answer = await answerNow(gateway, c, turn.record);
+    const answer = await answerNow(parts, c, turn.record);
     // once it was taken whole, asking the same again is another turn; a failure costs an answer given twice
-    const noted = async (isTaken: boolean) => isTaken && gateway.turns.noteDelivered(turn.turnId);
+    const noted = async (isTaken: boolean) => isTaken && parts.turns.noteDelivered(turn.turnId);
     return jsonResponse(responseObject(turn.context, answer), 200, turn.headers, noted);
   }
-  return answerOpenTurn(gateway, c, openAiResponses, turn);
+  return answerOpenTurn(parts, c, openAiResponses, turn);
 }
 
 /** A handler that gets the response named in the path; 404 if there is none that the caller may see. */
 function withStored(
-  then: (gateway: Gateway, c: GatewayContext, record: TurnRecord) => Reply | Promise<Reply>,
-): (gateway: Gateway, c: GatewayContext, asked: RouteInput<"id">) => Promise<Reply> {
-  return async (gateway, c, { params: { id } }) =>
-    then(gateway, c, await storedResponse(gateway, c, id, "response_id"));
+  then: (parts: TurnParts, c: GatewayContext, record: TurnRecord) => Reply | Promise<Reply>,
+): (parts: TurnParts, c: GatewayContext, asked: RouteInput<"id">) => Promise<Reply> {
+  return async (parts, c, { params: { id } }) => then(parts, c, await storedResponse(parts, c, id, "response_id"));
 }
 
 /** A response as far as the log has it now. */
-async function responseNow(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Reply> {
-  const answer = await answerNow(gateway, c, record);
-  return jsonResponse(responseObject(storedContext(gateway, c, record, false), answer), 200, keptHeaders(record));
+async function responseNow(parts: TurnParts, c: GatewayContext, record: TurnRecord): Promise<Reply> {
+  const answer = await answerNow(parts, c, record);
+  return jsonResponse(responseObject(storedContext(parts, c, record, false), answer), 200, keptHeaders(record));
 }
 
 /** An ended response as one body. It is read like a stream, so that a client that took the whole body counts as answered. */
-async function wholeResponse(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Reply> {
-  const reader = gateway.turns.open(record.turnId, startOfLog, c.signal);
+async function wholeResponse(parts: TurnParts, c: GatewayContext, record: TurnRecord): Promise<Reply> {
+  const reader = parts.turns.open(record.turnId, startOfLog, c.signal);
   const { answer } = await readAnswer(reader, record.request);
-  const body = responseObject(storedContext(gateway, c, record, false), answer);
+  const body = responseObject(storedContext(parts, c, record, false), answer);
   return jsonResponse(body, 200, keptHeaders(record), reader.close);
 }
 

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import { writeJson } from "../../base/json.ts";
-import type { Gateway, GatewayContext } from "../http/context.ts";
+import type { GatewayContext, RouteParts } from "../http/context.ts";
 import type { Reply } from "../http/reply.ts";
 import type { RouteHeaders } from "../http/route-headers.ts";
 
@@ -25,7 +25,7 @@ export interface Route {
   /** The answer's type if it is not JSON: always, or when the client asks for it. */
   readonly answers?: "event-stream" | "ndjson" | "html" | "text";
   readonly headers?: RouteHeaders;
-  handle(gateway: Gateway, c: GatewayContext, asked: RouteInput): Reply | Promise<Reply>;
+  handle(parts: RouteParts, c: GatewayContext, asked: RouteInput): Reply | Promise<Reply>;
 }
 
 /** A request as its route wants it. */
@@ -38,22 +38,30 @@ export interface RouteInput<Name extends string = string> {
 type MethodAndPath = `${Route["method"]} /${string}`;
 type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
 
-type RouteAt<At extends MethodAndPath> = Omit<Route, "method" | "path" | "handle"> & {
-  handle(gateway: Gateway, c: GatewayContext, asked: RouteInput<NamesIn<At>>): Reply | Promise<Reply>;
+type Group = keyof RouteParts;
+
+type RouteAt<In extends Group, At extends MethodAndPath> = Omit<Route, "method" | "path" | "handle"> & {
+  /** A property, so that the compiler refuses a handler that asks for parts of another group. */
+  readonly handle: (parts: RouteParts[In], c: GatewayContext, asked: RouteInput<NamesIn<At>>) => Reply | Promise<Reply>;
 };
 
-/** Declares a route, `GET /v1/turns/{id}`; its handler knows the parameters that the path names. */
-export function defineRoute<const At extends MethodAndPath>(at: At, route: RouteAt<At>): Route {
+/** Declares a route of a group, `GET /v1/turns/{id}`; its handler gets the group's parts, and knows the parameters that the path names. */
+export function defineRoute<In extends Group, const At extends MethodAndPath>(
+  group: In,
+  at: At,
+  route: RouteAt<In, At>,
+): Route {
   const [method, path] = at.split(" ") as [Route["method"], string]; // as its type says
-  return { ...route, method, path };
+  return { ...route, method, path, handle: (parts, c, asked) => route.handle(parts[group], c, asked) };
 }
 
 /** Declares a route for the owner's key, and for the owner's session of the dashboard. */
-export function defineOwnerRoute<const At extends MethodAndPath>(
+export function defineOwnerRoute<In extends Group, const At extends MethodAndPath>(
+  group: In,
   at: At,
-  route: Omit<RouteAt<At>, "guard" | "dashboard">,
+  route: Omit<RouteAt<In, At>, "guard" | "dashboard">,
 ): Route {
-  return defineRoute(at, { ...(route as RouteAt<At>), guard: "owner", dashboard: true });
+  return defineRoute(group, at, { ...(route as RouteAt<In, At>), guard: "owner", dashboard: true });
 }
 
 /** `limit`, from 1 to `most`; one that is no number is the usual one. */

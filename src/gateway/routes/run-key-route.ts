@@ -8,7 +8,7 @@ import { defineRoute } from "./route.ts";
 const asked = z.object({ client: z.string().regex(/^[a-z0-9-]{1,64}$/), key: z.string().regex(/^mrr_[\w-]{43}$/) });
 
 /** The key of a client that `millrace run` starts. The answer has no end: the key works while it is open, so it ends with whichever side dies. */
-export const runKeyRoute = defineRoute("POST /dashboard/api/run-key", {
+export const runKeyRoute = defineRoute("keys", "POST /dashboard/api/run-key", {
   summary: "Lends a key to one client while this answer is open (`millrace run`). Only for the owner.",
   guard: "owner",
   body: asked,
@@ -32,7 +32,7 @@ export const runKeyRoute = defineRoute("POST /dashboard/api/run-key", {
 });
 
 /** `millrace keys` asks it after a change of the list. */
-export const doorsRoute = defineRoute("POST /dashboard/api/doors", {
+export const doorsRoute = defineRoute("keys", "POST /dashboard/api/doors", {
   summary: "Opens and closes the doors of keys as their list says now (`millrace keys`). Only for the owner.",
   guard: "owner",
   answer: z.object({ object: z.literal("doors"), problems: z.array(z.string()) }),

@@ -11,19 +11,19 @@ import { openAiResponses } from "../dialects/openai-responses/encode.ts";
 import { inputItems, isOutput, notesMessage } from "../dialects/openai-responses/input.ts";
 import { previousIdOf, type ResponsesWire } from "../dialects/openai-responses/request.ts";
 import { responseObject, responsePrefix } from "../dialects/openai-responses/response-object.ts";
-import type { Gateway, GatewayContext } from "../http/context.ts";
+import type { GatewayContext, TurnParts } from "../http/context.ts";
 import { Refusal } from "../http/refusal.ts";
 import { ownTurn } from "./turns-routes.ts";
 
 /** A response of this caller that was made to be kept (`store`). `param`: where the request names it. */
 export async function storedResponse(
-  gateway: Gateway,
+  parts: TurnParts,
   c: GatewayContext,
   id: string,
   param: string,
 ): Promise<TurnRecord> {
   const turnId = turnIdOf(responsePrefix, id);
-  const record = turnId === undefined ? undefined : await ownTurn(gateway, c, turnId);
+  const record = turnId === undefined ? undefined : await ownTurn(parts, c, turnId);
   if (record?.dialect === openAiResponses.name && wireOf(record).store) return record;
   throw unknown(`There is no response \`${id.slice(0, 80)}\`.`, param);
 }
@@ -39,10 +39,14 @@ function wireOf(record: TurnRecord): ResponsesWire {
 }
 
 /** The answer as far as the log has it now. */
-export async function answerNow(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Answer> {
+export async function answerNow(
+  { turns }: Pick<TurnParts, "turns">,
+  c: GatewayContext,
+  record: TurnRecord,
+): Promise<Answer> {
   const fold = new AnswerFold(record.request);
   if (record.lastEventId === startOfLog) return fold.answer;
-  for await (const event of gateway.turns.follow(record.turnId, startOfLog, c.signal)) {
+  for await (const event of turns.follow(record.turnId, startOfLog, c.signal)) {
     fold.push(event);
     if (event.eventId >= record.lastEventId) break;
   }
@@ -56,7 +60,7 @@ export async function answerNow(gateway: Gateway, c: GatewayContext, record: Tur
  * @throws Refusal with status 404 for an id that this gateway did not give out.
  */
 export async function withStoredParts(
-  gateway: Gateway,
+  parts: TurnParts,
   c: GatewayContext,
   json: unknown,
 ): Promise<{ readonly previous: readonly Message[]; readonly body: unknown }> {
@@ -64,14 +68,14 @@ export async function withStoredParts(
   const previous =
     previousId === undefined
       ? []
-      : await messagesOf(gateway, c, await storedResponse(gateway, c, previousId, "previous_response_id"));
-  return { previous, body: await withStoredItems(gateway, c, json) };
+      : await messagesOf(parts, c, await storedResponse(parts, c, previousId, "previous_response_id"));
+  return { previous, body: await withStoredItems(parts, c, json) };
 }
 
 /** Responses that one body may refer to. A conversation of so many turns has long been compacted. */
 const mostResponses = 1_000;
 
-async function withStoredItems(gateway: Gateway, c: GatewayContext, json: unknown): Promise<unknown> {
+async function withStoredItems(parts: TurnParts, c: GatewayContext, json: unknown): Promise<unknown> {
   if (!isObject(json) || !Array.isArray(json["input"]) || !json["input"].some(isReference)) return json;
   const responses = new Map<string, readonly JsonObject[] | "over">();
   const input: unknown[] = [];
@@ -90,7 +94,7 @@ async function withStoredItems(gateway: Gateway, c: GatewayContext, json: unknow
     if (key === undefined) throw refusal();
     if (responses.size >= mostResponses) throw refusal();
     const items =
-      responses.get(key) ?? (await itemsOf(gateway, c, key).catch((error: unknown) => orNone(error, key, gateway)));
+      responses.get(key) ?? (await itemsOf(parts, c, key).catch((error: unknown) => orNone(error, key, parts)));
     responses.set(key, items);
     if (items === "over") {
       input.push(item, ...(id.startsWith("msg_") ? [noLongerKept] : []));
@@ -123,7 +127,7 @@ function isReference(item: unknown): item is { readonly id: string; readonly typ
   return isBare || type === "item_reference";
 }
 
-function orNone(error: unknown, key: string, { clock }: Gateway): readonly JsonObject[] | "over" {
+function orNone(error: unknown, key: string, { clock }: TurnParts): readonly JsonObject[] | "over" {
   if (error instanceof MillraceError && error.code === "expired") return "over";
   if (!(error instanceof Refusal)) throw error;
   const madeAtMs = timeOf(key);
@@ -131,23 +135,23 @@ function orNone(error: unknown, key: string, { clock }: Gateway): readonly JsonO
 }
 
 /** The items of a stored response: its own input, and its output. `key`: the common part of their ids. */
-async function itemsOf(gateway: Gateway, c: GatewayContext, key: string): Promise<readonly JsonObject[]> {
-  const asked = await ownTurn(gateway, c, `turn_${key}` as TurnId); // `key` has the form of one
+async function itemsOf(parts: TurnParts, c: GatewayContext, key: string): Promise<readonly JsonObject[]> {
+  const asked = await ownTurn(parts, c, `turn_${key}` as TurnId); // `key` has the form of one
   if (asked?.dialect === "openai-compaction" && wireOf(asked).store) {
-    const answer = await answerNow(gateway, c, asked);
+    const answer = await answerNow(parts, c, asked);
     if (answer.end?.type !== "finished") return [];
-    const whole = compaction([]).encodeAnswer(storedContext(gateway, c, asked, false), answer) as JsonObject; // as it makes it
+    const whole = compaction([]).encodeAnswer(storedContext(parts, c, asked, false), answer) as JsonObject; // as it makes it
     return whole["output"] as JsonObject[];
   }
-  const record = await storedResponse(gateway, c, `${responsePrefix}${key}`, "input");
+  const record = await storedResponse(parts, c, `${responsePrefix}${key}`, "input");
   const own = inputItems(record.request.messages.slice(wireOf(record).ownFrom), record.turnId);
-  const response = responseObject(storedContext(gateway, c, record, false), await answerNow(gateway, c, record));
+  const response = responseObject(storedContext(parts, c, record, false), await answerNow(parts, c, record));
   return [...own, ...(response["output"] as JsonObject[])]; // a list of items, as responseObject makes it
 }
 
 /** The history for a request that continues this response: the response's input and answer, without its instructions. */
-async function messagesOf(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<readonly Message[]> {
-  const answer = await answerNow(gateway, c, record);
+async function messagesOf(parts: TurnParts, c: GatewayContext, record: TurnRecord): Promise<readonly Message[]> {
+  const answer = await answerNow(parts, c, record);
   if (answer.end?.type !== "finished") {
     throw new MillraceError("invalid_request", "The previous response did not finish.", {
       param: "previous_response_id",

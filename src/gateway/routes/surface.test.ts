@@ -11,6 +11,8 @@ import { fakeConsents } from "../consents.fake.ts";
 import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
 import { encodeOpenAiError } from "../dialects/openai-errors.ts";
 import { fakeGateway } from "../gateway.fake.ts";
+import type { GatewayParts } from "../http/context.ts";
+import { jsonResponse } from "../http/reply.ts";
 import {
   everyAnswer,
   keptHeaderInfos,
@@ -23,6 +25,7 @@ import { SseReader } from "../http/sse.fake.ts";
 import { idleMeter } from "../idle-meter.fake.ts";
 import { routes } from "./all-routes.ts";
 import { answerHeaders, openApiDocument } from "./openapi.ts";
+import { defineRoute } from "./route.ts";
 import { signedIn, signInPath } from "./signed-in.fake.ts";
 
 const guide = readFileSync(new URL("../../../docs/http-api.md", import.meta.url), "utf8");
@@ -62,6 +65,15 @@ function wholeGateway() {
 }
 
 describe("the list of routes", () => {
+  it("hands no handler the whole gateway, nor parts of another group", () => {
+    const reply = (body?: unknown) => jsonResponse({ body });
+    // @ts-expect-error -- the parts of all groups
+    defineRoute("models", "GET /a", { summary: "", handle: (parts: GatewayParts) => reply(parts) });
+    // @ts-expect-error -- a list opens no request
+    defineRoute("lists", "GET /a", { summary: "", handle: ({ turns }) => reply(turns.open) });
+    expect(defineRoute("models", "GET /a", { summary: "", handle: ({ models }) => reply(models) }).path).toBe("/a");
+  });
+
   it("is the OpenAPI file", async () => {
     const document = openApiDocument(routes, "0.0.0");
     await expect(stringify(document, { aliasDuplicateObjects: false })).toMatchFileSnapshot(

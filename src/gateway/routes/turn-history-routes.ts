@@ -9,7 +9,7 @@ import {
   turnBarsSchema,
   turnPageSchema,
 } from "../../usage/turn-page-envelope.ts";
-import type { GatewayContext, ListGateway } from "../http/context.ts";
+import type { GatewayContext, ListParts } from "../http/context.ts";
 import { jsonResponse } from "../http/reply.ts";
 import { defineOwnerRoute, oneOf } from "./route.ts";
 import { orExpired } from "./turns-routes.ts";
@@ -33,7 +33,7 @@ const filterQuery = {
   search: "part of an id, model, client, project or error code",
 } as const;
 
-function filterOf({ clock }: ListGateway, c: GatewayContext): TurnPageFilter {
+function filterOf({ clock }: ListParts, c: GatewayContext): TurnPageFilter {
   const now = clock.now();
   const text = (name: string) => c.query(name) || undefined;
   const until = text("until");
@@ -52,7 +52,7 @@ function filterOf({ clock }: ListGateway, c: GatewayContext): TurnPageFilter {
 
 /** Turns that ended, from the usage history: it knows them long after the log has forgotten their events. */
 export const turnHistoryRoutes = [
-  defineOwnerRoute("GET /dashboard/api/usage/bars", {
+  defineOwnerRoute("lists", "GET /dashboard/api/usage/bars", {
     summary: "Ended turns in equal parts of a time, by model. Parts without a turn are left out.",
     query: {
       ...filterQuery,
@@ -60,19 +60,19 @@ export const turnHistoryRoutes = [
       width: "seconds of each part, in place of `bars`",
     },
     answer: turnBarsSchema,
-    handle: metered(async (meter, gateway, c) => {
-      const filter = filterOf(gateway, c);
+    handle: metered(async (meter, parts, c) => {
+      const filter = filterOf(parts, c);
       const bars = Math.max(1, wholeNumber(c, "bars", 48, mostBars));
       const spanMs = filter.untilMs - filter.sinceMs;
       const asked = wholeNumber(c, "width", 0, longestWidth) * 1000;
       const least = Math.max(1, asked === 0 ? Math.ceil(spanMs / bars) : asked, Math.ceil(spanMs / mostBars));
       // Sums are kept for quarters of an hour: bars that are longer end with one.
       const widthMs = least < quarterMs ? least : Math.ceil(least / quarterMs) * quarterMs;
-      const nameOf = (uid: string) => gateway.models.nameOf(uid);
+      const nameOf = (uid: string) => parts.models.nameOf(uid);
       return jsonResponse(encodeTurnBars(await meter.ask("turnBars", filter, widthMs), nameOf));
     }),
   }),
-  defineOwnerRoute("GET /dashboard/api/usage/turns", {
+  defineOwnerRoute("lists", "GET /dashboard/api/usage/turns", {
     summary:
       "Ended turns, in pages, with the totals of all that match; with their questions where the session shows texts.",
     query: {
@@ -84,10 +84,10 @@ export const turnHistoryRoutes = [
       totals: "`0`: none, which is faster",
     },
     answer: turnPageSchema,
-    handle: metered(async (meter, gateway, c) => {
-      const { models } = gateway;
+    handle: metered(async (meter, parts, c) => {
+      const { models } = parts;
       const page = await meter.ask("turnPage", {
-        ...filterOf(gateway, c),
+        ...filterOf(parts, c),
         order: oneOf(c, "sort", turnOrders) ?? "time",
         descending: oneOf(c, "order", ["asc", "desc"]) !== "asc",
         offset: wholeNumber(c, "offset", 0, mostSkipped),
@@ -95,15 +95,15 @@ export const turnHistoryRoutes = [
         sums: c.query("totals") !== "0",
       });
       const encoded = encodeTurnPage(page, (uid) => models.nameOf(uid));
-      if (!gateway.sessions.showsTexts(c.headers) || encoded.data.length > mostQuestions) return jsonResponse(encoded);
-      return jsonResponse({ ...encoded, data: await withQuestions(gateway, encoded.data) });
+      if (!parts.sessions.showsTexts(c.headers) || encoded.data.length > mostQuestions) return jsonResponse(encoded);
+      return jsonResponse({ ...encoded, data: await withQuestions(parts, encoded.data) });
     }),
   }),
 ];
 
 /** Questions are in the log, which forgets a turn long before the usage history does. */
 async function withQuestions(
-  { turns }: ListGateway,
+  { turns }: ListParts,
   rows: readonly TurnRowEnvelope[],
 ): Promise<readonly TurnRowEnvelope[]> {
   const named: TurnRowEnvelope[] = [];

@@ -3,7 +3,7 @@ import { ownTurn } from "../../base/node/unhurried.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import { messageTexts } from "../dashboard/turn-summary.ts";
 import { textOf } from "../dialects/answer.ts";
-import type { Gateway, GatewayContext } from "../http/context.ts";
+import type { GatewayContext, PageParts } from "../http/context.ts";
 import { jsonResponse } from "../http/reply.ts";
 import { foundTurnsSchema } from "./answer-schemas.ts";
 import { defineOwnerRoute, limitIn } from "./route.ts";
@@ -15,32 +15,31 @@ const [mostSearched, mostFound, longestWord] = [10_000, 100, 200];
 const [before, behind] = [8, 60];
 
 /** Stands before the routes of single turns. */
-export const turnSearchRoute = defineOwnerRoute("GET /dashboard/api/turns/search", {
+export const turnSearchRoute = defineOwnerRoute("page", "GET /dashboard/api/turns/search", {
   summary:
     "Turns whose question or answer contains a text, newest first. Only texts that the log still keeps and that no client sealed; in a session only where it shows texts.",
   query: { text: "what to look for; upper and lower case are the same", limit: `1 to ${mostFound}` },
   answer: foundTurnsSchema,
-  async handle(gateway, c) {
+  async handle(parts, c) {
     const wanted = fold(c.query("text")?.trim().slice(0, longestWord) ?? "");
-    if (!seesTexts(gateway, c))
+    if (!seesTexts(parts, c))
       throw new MillraceError("invalid_request", "This session does not show texts, so it cannot search them.", {
         hint: "Show texts in the settings of the page first.",
       });
-    return jsonResponse(await search(gateway, c, wanted, limitIn(c.search, 20, mostFound)));
+    return jsonResponse(await search(parts, c, wanted, limitIn(c.search, 20, mostFound)));
   },
 });
 
-async function search(gateway: Gateway, c: GatewayContext, wanted: string, limit: number) {
+async function search(parts: PageParts, c: GatewayContext, wanted: string, limit: number) {
   const data: object[] = [];
   let [searched, sealed] = [0, 0];
-  for (const turn of await gateway.turns.list({ limit: mostSearched })) {
+  for (const turn of await parts.turns.list({ limit: mostSearched })) {
     c.signal.throwIfAborted();
     if (turn.sealed === true) sealed++;
-    const record = wanted !== "" && data.length < limit ? await readable(gateway, turn) : undefined;
+    const record = wanted !== "" && data.length < limit ? await readable(parts, turn) : undefined;
     if (record === undefined) continue;
     searched++;
-    const excerpt =
-      excerptOf(newestQuestion(record), wanted) ?? excerptOf(await answerText(gateway, c, record), wanted);
+    const excerpt = excerptOf(newestQuestion(record), wanted) ?? excerptOf(await answerText(parts, c, record), wanted);
     if (excerpt !== undefined) data.push({ ...describeTurn(turn), excerpt });
     await ownTurn(); // requests are large: other work goes on between two of them
   }
@@ -52,8 +51,8 @@ function newestQuestion({ request }: TurnRecord): string {
   return messageTexts(request).findLast(({ role }) => role === "user")?.text ?? "";
 }
 
-async function answerText(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<string> {
-  return textOf((await answerNow(gateway, c, record)).blocks);
+async function answerText(parts: PageParts, c: GatewayContext, record: TurnRecord): Promise<string> {
+  return textOf((await answerNow(parts, c, record)).blocks);
 }
 
 /** The line around the first hit; undefined where there is none. */

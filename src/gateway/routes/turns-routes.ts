@@ -4,7 +4,7 @@ import type { TurnLabel, TurnRecord } from "../../log/store.ts";
 import { streamTurn } from "../answers/stream-turn.ts";
 import { handedOut } from "../answers/wire-cursor.ts";
 import { chainUpTo, turnEventsEncoder } from "../dashboard/turn-timeline.ts";
-import { callerOf, type Gateway, type GatewayContext, type ListGateway } from "../http/context.ts";
+import { callerOf, type GatewayContext, type ListParts, type TurnParts } from "../http/context.ts";
 import { notServed, Refusal } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { graceMsOf } from "../http/request-headers.ts";
@@ -16,7 +16,7 @@ const [mostListed, mostQuestions] = [1000, 100];
 
 /** Turns in Millrace's own words: list, look at, follow from any cursor, cancel. */
 export const turnsRoutes = [
-  defineRoute("GET /v1/turns", {
+  defineRoute("lists", "GET /v1/turns", {
     summary: "Turns, newest first, without their prompts.",
     dashboard: true,
     query: {
@@ -26,52 +26,56 @@ export const turnsRoutes = [
         "`1`: with the first line of each question; of the newest 100, and in a session only where it shows texts",
     },
     answer: turnListSchema,
-    handle: async (gateway, c) => jsonResponse(await listTurns(gateway, c)),
+    handle: async (parts, c) => jsonResponse(await listTurns(parts, c)),
   }),
-  defineRoute("GET /v1/turns/{id}", {
+  defineRoute("turns", "GET /v1/turns/{id}", {
     summary: "One turn.",
     dashboard: true,
     answer: turnSchema,
     headers: tellsOfTurn,
-    handle: withTurn((gateway, _c, turn) => describeNow(gateway, turn)),
+    handle: withTurn((parts, _c, turn) => describeNow(parts, turn)),
   }),
-  defineRoute("GET /v1/turns/{id}/events", {
+  defineRoute("turns", "GET /v1/turns/{id}/events", {
     summary: "A turn's own events, to its end; 403 for a turn that its client sealed.",
     query: { after: "only events after this id", attach: "`1`: as a reader that keeps the turn alive" },
     answers: "event-stream",
     headers: resumesTurn,
-    handle: withTurn(async (gateway, c, turn) => {
+    handle: withTurn(async (parts, c, turn) => {
       if (turn.sealed === true) throw turnSealed(turn);
-      if (c.query("attach") !== "1") return turnResponse(gateway, c, turn, false);
-      return turnResponse(gateway, c, await gateway.turns.noteReader(turn, graceMsOf(c.headers, c.search)), true);
+      if (c.query("attach") !== "1") return turnResponse(parts, c, turn, false);
+      return turnResponse(parts, c, await parts.turns.noteReader(turn, graceMsOf(c.headers, c.search)), true);
     }),
   }),
-  defineRoute("POST /v1/turns/{id}/cancel", {
+  defineRoute("turns", "POST /v1/turns/{id}/cancel", {
     summary: "Ends a turn.",
     dashboard: true,
     answer: turnSchema,
     headers: tellsOfTurn,
-    handle: withTurn(async (gateway, _c, turn) => {
-      await gateway.turns.cancel(turn.turnId, "client");
-      return describeNow(gateway, (await gateway.turns.get(turn.turnId)) ?? turn);
+    handle: withTurn(async (parts, _c, turn) => {
+      await parts.turns.cancel(turn.turnId, "client");
+      return describeNow(parts, (await parts.turns.get(turn.turnId)) ?? turn);
     }),
   }),
 ];
 
 /** A handler that gets the turn named in the path; 404 if there is none that the caller may see. */
-export function withTurn(
-  then: (gateway: Gateway, c: GatewayContext, turn: TurnRecord) => Reply | Promise<Reply>,
-): (gateway: Gateway, c: GatewayContext, asked: RouteInput<"id">) => Promise<Reply> {
-  return async (gateway, c, { params: { id } }) => {
-    const turn = await ownTurn(gateway, c, id);
-    if (turn !== undefined) return then(gateway, c, turn);
+export function withTurn<Parts extends Pick<TurnParts, "turns">>(
+  then: (parts: Parts, c: GatewayContext, turn: TurnRecord) => Reply | Promise<Reply>,
+): (parts: Parts, c: GatewayContext, asked: RouteInput<"id">) => Promise<Reply> {
+  return async (parts, c, { params: { id } }) => {
+    const turn = await ownTurn(parts, c, id);
+    if (turn !== undefined) return then(parts, c, turn);
     throw notServed(404, "There is no such turn.", "GET /v1/turns lists the turns. Old turns are deleted.");
   };
 }
 
 /** The turn, if the caller may see it; undefined for another caller's turn, as if it did not exist. */
-export async function ownTurn(gateway: Gateway, c: GatewayContext, id: string): Promise<TurnRecord | undefined> {
-  return gateway.turns.get(id as TurnId, onlyOf(c)); // looked up as given: an id of another form is unknown
+export async function ownTurn(
+  { turns }: Pick<TurnParts, "turns">,
+  c: GatewayContext,
+  id: string,
+): Promise<TurnRecord | undefined> {
+  return turns.get(id as TurnId, onlyOf(c)); // looked up as given: an id of another form is unknown
 }
 
 /** The digest of the only caller whose turns may be seen; undefined for the owner's key, which sees all. */
@@ -80,29 +84,32 @@ function onlyOf(c: GatewayContext): string | undefined {
   return owner ? undefined : digest;
 }
 
-async function listTurns(gateway: ListGateway, c: GatewayContext): Promise<unknown> {
+async function listTurns(parts: ListParts, c: GatewayContext): Promise<unknown> {
   const open = c.query("open");
   const caller = onlyOf(c);
-  const turns = await gateway.turns.list({
+  const turns = await parts.turns.list({
     ...(open === undefined ? {} : { open: open === "true" || open === "1" }),
     ...(caller === undefined ? {} : { caller }),
     limit: limitIn(c.search, 50, mostListed),
   });
-  const asksQuestions = c.query("questions") === "1" && seesTexts(gateway, c);
+  const asksQuestions = c.query("questions") === "1" && seesTexts(parts, c);
   const data = turns.map((turn, at) => {
     const showsQuestion = asksQuestions && at < mostQuestions && turn.sealed !== true;
     return { ...describeTurn(turn), ...(showsQuestion ? { question: turn.question ?? null } : {}) };
   });
-  return { object: "list", data, server_now: serverNow(gateway) };
+  return { object: "list", data, server_now: serverNow(parts) };
 }
 
 /** Whether the caller may read texts now: a key reads those of its own turns, a session only where its owner lets it show them. */
-export function seesTexts({ sessions }: ListGateway, { headers }: GatewayContext): boolean {
+export function seesTexts({ sessions }: Pick<ListParts, "sessions">, { headers }: GatewayContext): boolean {
   return !sessions.isSignedIn(headers) || sessions.showsTexts(headers);
 }
 
 /** The turn with its request; undefined for one that its client sealed, and one that has expired meanwhile. */
-export async function readable({ turns }: Gateway, { turnId, sealed }: TurnLabel): Promise<TurnRecord | undefined> {
+export async function readable(
+  { turns }: Pick<TurnParts, "turns">,
+  { turnId, sealed }: TurnLabel,
+): Promise<TurnRecord | undefined> {
   return sealed === true ? undefined : orExpired(turns.get(turnId));
 }
 
@@ -117,13 +124,13 @@ export async function orExpired<T>(found: Promise<T | undefined>): Promise<T | u
 }
 
 /** A turn, and the current time of the clock that its times come from. */
-function describeNow(gateway: Gateway, turn: TurnRecord): Reply {
-  const place = gateway.turns.placeInQueue(turn.turnId);
+function describeNow(parts: TurnParts, turn: TurnRecord): Reply {
+  const place = parts.turns.placeInQueue(turn.turnId);
   const queue = place === undefined ? {} : { queue: place };
-  return jsonResponse({ ...describeTurn(turn), ...queue, server_now: serverNow(gateway) }, 200, keptHeaders(turn));
+  return jsonResponse({ ...describeTurn(turn), ...queue, server_now: serverNow(parts) }, 200, keptHeaders(turn));
 }
 
-function serverNow({ clock }: ListGateway): string {
+function serverNow({ clock }: Pick<ListParts, "clock">): string {
   return new Date(clock.now()).toISOString();
 }
 
@@ -153,8 +160,8 @@ export function describeTurn(turn: TurnLabel): object {
  * The turn's own events as an event stream: resumes with `?after=` or `Last-Event-ID`; 204 stops a reader that has all.
  * An onlooker by default; with `?attach=1` a reader of the turn, which keeps it alive.
  */
-async function turnResponse(gateway: Gateway, c: GatewayContext, turn: TurnRecord, attaches: boolean): Promise<Reply> {
-  const { turns, clock } = gateway;
+async function turnResponse(parts: TurnParts, c: GatewayContext, turn: TurnRecord, attaches: boolean): Promise<Reply> {
+  const { turns, clock } = parts;
   const { turnId } = turn;
   const cursor = cursorOf(c, turn);
   const before = await chainUpTo(turns, turnId, cursor, c.signal);
@@ -168,7 +175,7 @@ async function turnResponse(gateway: Gateway, c: GatewayContext, turn: TurnRecor
     writeId: (eventId: EventId | undefined) => eventId ?? cursor,
     isRest: turn.ended,
   };
-  return streamTurn(gateway, c, stream, keptHeaders(turn));
+  return streamTurn(parts, c, stream, keptHeaders(turn));
 }
 
 /** @throws MillraceError `invalid_request` for a cursor that this turn's log has not handed out. */

@@ -4,11 +4,11 @@ import { keptDays } from "../../usage/history/retention.ts";
 import { limitsHistorySchema } from "../../usage/limits-history.ts";
 import { parseSince, parseTime } from "../../usage/since.ts";
 import { encodeUsageDays, usageDaysSchema } from "../../usage/usage-days-envelope.ts";
-import type { GatewayContext, ListGateway } from "../http/context.ts";
+import type { GatewayContext, ListParts } from "../http/context.ts";
 import type { GatewayMeter } from "../http/options.ts";
 import { notServed } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
-import { defineOwnerRoute, oneOf, type Route } from "./route.ts";
+import { defineOwnerRoute, oneOf } from "./route.ts";
 
 const defaultSince = "7d";
 const defaultDaysSince = "30d";
@@ -18,7 +18,7 @@ const wait = { wait: "`0`: what is known, at once" };
 
 /** The routes of the plans' limits, and of the use that turns made of them. */
 export const usageRoutes = [
-  defineOwnerRoute("GET /v1/limits", {
+  defineOwnerRoute("lists", "GET /v1/limits", {
     summary: "What is left of the plans. Only for the owner.",
     query: wait,
     answer: limitsSchema,
@@ -28,7 +28,7 @@ export const usageRoutes = [
       return jsonResponse(encodeLimits(limits));
     }),
   }),
-  defineOwnerRoute("GET /dashboard/api/limits/history", {
+  defineOwnerRoute("lists", "GET /dashboard/api/limits/history", {
     summary: "How much of each limit was used, over time. Only for the owner.",
     query: { since: "`7d`, a day or an instant" },
     answer: limitsHistorySchema,
@@ -37,7 +37,7 @@ export const usageRoutes = [
       return jsonResponse(await meter.ask("limitsHistory", sinceMs, clock.now() + 1));
     }),
   }),
-  defineOwnerRoute("GET /v1/usage", {
+  defineOwnerRoute("lists", "GET /v1/usage", {
     summary: "What turns used.",
     query: { since: "`7d`, a day or an instant", until: "the same", by: "what to sum by", time_zone: "for days" },
     answer: usageSchema,
@@ -53,7 +53,7 @@ export const usageRoutes = [
       return jsonResponse(encodeUsage(report, (uid) => models.nameOf(uid)));
     }),
   }),
-  defineOwnerRoute("GET /dashboard/api/usage/days", {
+  defineOwnerRoute("lists", "GET /dashboard/api/usage/days", {
     summary: "What each model used on each day.",
     query: { since: "`30d`, a day or an instant; 400 days at most", until: "the same", time_zone: "whose days" },
     answer: usageDaysSchema,
@@ -77,10 +77,10 @@ function untilOf(c: GatewayContext, now: number): number {
 
 /** A handler that gets the meter; 501 where the gateway has none. */
 export function metered(
-  then: (meter: GatewayMeter, gateway: ListGateway, c: GatewayContext) => Reply | Promise<Reply>,
-): Route["handle"] {
-  return (gateway, c) => {
-    if (gateway.meter !== undefined) return then(gateway.meter, gateway, c);
+  then: (meter: GatewayMeter, parts: ListParts, c: GatewayContext) => Reply | Promise<Reply>,
+): (parts: ListParts, c: GatewayContext) => Reply | Promise<Reply> {
+  return (parts, c) => {
+    if (parts.meter !== undefined) return then(parts.meter, parts, c);
     throw notServed(501, "This gateway runs without a meter.", "Start it with `millrace serve`.");
   };
 }

@@ -14,7 +14,7 @@ import type { TurnsOptions } from "../../turns/options.ts";
 import { plainLayout } from "../../turns/turns.fake.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import { fakeGateway, fakeKey } from "../gateway.fake.ts";
-import type { GatewayOptions } from "../http/options.ts";
+import type { GatewayOptions } from "../open-gateway.ts";
 import { openStreams } from "./open-streams.ts";
 import { rawClient, type TierName } from "./raw-client.fake.ts";
 
