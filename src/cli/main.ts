@@ -35,7 +35,7 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   resume: async () => (await import("./commands/stop.ts")).resumeCommand,
   tail: async () => (await import("./commands/tail.ts")).tailCommand,
   run: async () => (await import("./commands/run.ts")).runCommand,
-  models: async () => (await import("./commands/models.ts")).modelsCommand(),
+  models: async () => (await import("./commands/models.ts")).modelsCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   usage: async () => (await import("./commands/usage.ts")).usageCommand(),
   statusline: async () => (await import("./commands/statusline.ts")).statuslineCommand,

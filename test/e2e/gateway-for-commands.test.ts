@@ -70,7 +70,6 @@ test("a chat tells in JSON what it used, takes the default model of the configur
   const found = await millrace(["tail", "--search", "2, 3"], { home });
   expect(found).toMatchObject({ code: 0, stderr: "Searched 3 turns.\n" });
   expect(found.stdout.split("\n")[1]).toMatch(new RegExp(`^${turn.slice(-8)} `));
-  expect((await millrace(["models", "--json", "--sort", "cost"], { home })).stdout).toContain('"credits_this_week": 1');
   await millrace(["stop"], { home });
 });
 

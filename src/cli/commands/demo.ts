@@ -103,7 +103,7 @@ function nameOf(simulator: Simulator): readonly string[] {
   return ["--endpoint", `127.0.0.1:${simulator.port}`, "--token-file", tokenFile, "--accept"];
 }
 
-/** Asks one question and prints the answer as it comes, with its times. */
+/** Asks one question and prints the answer, with its time. */
 async function answer(
   gateway: GatewayClient,
   asked: { readonly text: string; readonly model: string },
@@ -113,20 +113,8 @@ async function answer(
   out.line();
   out.line(out.style("dim", `> ${asked.text}`));
   const started = io.clock.monotonic();
-  let first: number | undefined;
-  let pieces = 0;
-  let characters = 0;
-  for await (const piece of ask(gateway, asked, signal)) {
-    if (piece.type !== "text") continue;
-    first ??= io.clock.monotonic();
-    pieces++;
-    characters += piece.delta.length;
-    out.write(piece.delta);
-  }
-  const ended = io.clock.monotonic();
+  out.line(await ask(gateway, asked, signal));
   out.line();
-  out.line();
-  const timings = `first text after ${spell((first ?? ended) - started)}, whole answer after ${spell(ended - started)}, ${characters} characters in ${pieces} deltas`;
-  out.line(out.style("dim", timings));
+  out.line(out.style("dim", `answered after ${spell(io.clock.monotonic() - started)}`));
   out.line();
 }

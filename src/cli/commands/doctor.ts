@@ -163,10 +163,7 @@ async function send(options: Options, { models }: Upstream, context: CommandCont
   try {
     const model = options.model ?? defaultOf(await models.list({ refresh: true }, signal)).id;
     return await withGateway(options, context, async (gateway) => {
-      let answer = "";
-      for await (const piece of ask(gateway, { text: "Answer with the one word: ready", model }, signal)) {
-        if (piece.type === "text") answer += piece.delta;
-      }
+      const answer = await ask(gateway, { text: "Answer with the one word: ready", model }, signal);
       const took = spell(io.clock.monotonic() - startedAt);
       return answer === ""
         ? finding("answer", "error", `${model} gave an empty answer after ${took}`, "Try another model with --model.")

@@ -101,12 +101,6 @@ const modelsCalled = (called: readonly string[]) =>
       }),
     ),
   );
-const pastOf = (models: ReturnType<typeof modelsCalled>) => ({
-  lastUses: new Map(models.map(({ uid }) => [uid as string, nowMs - 7_200_000])),
-  week: new Map(models.map(({ uid }) => [uid as string, spend(uid)])),
-  nowMs,
-});
-
 /** Every table of every command, with the longest names; and the columns that 80 columns show at least. */
 const tables: Readonly<
   Record<string, { readonly file: string; readonly print: (at: Screen) => void; readonly at80: readonly string[] }>
@@ -130,19 +124,19 @@ const tables: Readonly<
   },
   models: {
     file: "commands/models.ts",
-    at80: ["NAME", "COST", "THIS WEEK", "LAST USED", "NOTES"],
+    at80: ["NAME", "COST", "NOTES"],
     print: ({ out, called }) => {
       const models = modelsCalled(called);
-      const rows = familiesOf(models, () => undefined).map((family) => familyRow(family, pastOf(models)));
+      const rows = familiesOf(models, () => undefined).map((family) => familyRow(family));
       printTable(familyColumns, rows, out);
     },
   },
   "models --all": {
     file: "commands/models.ts",
-    at80: ["NAME", "COST", "THIS WEEK", "LAST USED", "NOTES"],
+    at80: ["NAME", "COST", "NOTES"],
     print: ({ out, called }) => {
       const models = modelsCalled(called);
-      const rows = models.map((model) => modelRow(model, pastOf(models)));
+      const rows = models.map(modelRow);
       printTable(modelColumns, rows, out);
     },
   },

@@ -5,11 +5,10 @@ import { createCatalogue } from "../../models/catalogue.ts";
 import { fakeModelOf } from "../../models/models.fake.ts";
 import { resolveModel } from "../../models/resolve.ts";
 import { printTable } from "../terminal/table.ts";
-import { familiesOf, familyColumns, familyRow, type ModelsPast, modelRow } from "./models.ts";
+import { familiesOf, familyColumns, familyRow, modelRow } from "./models.ts";
 
 const models = modelsOf(fakeStatus(fakeModels, "claude-opus-4-7-high"), createCatalogue());
 
-const past: ModelsPast = { lastUses: new Map(), week: new Map(), nowMs: 0 };
 const named = (title: string, row: readonly string[]) =>
   row[familyColumns.findIndex((column) => column.title === title)];
 
@@ -23,7 +22,7 @@ function means(name: string) {
 
 it("puts the variants of a family behind one name, and marks what that name alone means", () => {
   const rows = familiesOf(models, means).map((family) => {
-    const row = familyRow(family, past);
+    const row = familyRow(family);
     return [row[0], named("VARIANTS", row)];
   });
   expect(rows).toContainEqual(["claude-opus-4.7", ":low :medium* :high :medium-fast"]);
@@ -37,7 +36,7 @@ it("writes names that resolve to the very model: the name of a row, or that with
   for (const { name, members, plain } of familiesOf(models, means)) {
     expect(means(name)?.uid).toBe(plain?.uid);
     for (const member of members.filter(({ disabledReason }) => disabledReason === undefined)) {
-      const row = familyRow({ name, members: [member], plain }, past);
+      const row = familyRow({ name, members: [member], plain });
       const variant = named("VARIANTS", row)?.replace("*", "") ?? "";
       expect(means(/^[a-z]/.test(variant) ? variant : name + variant)?.uid).toBe(member.uid);
     }
@@ -50,7 +49,7 @@ it("names a family by what most of its members share, also when one name does no
     names.map((name) => fakeModelOf(name)),
     () => undefined,
   ).map((family) => {
-    const row = familyRow(family, past);
+    const row = familyRow(family);
     return [row[0], named("VARIANTS", row)];
   });
   expect(rows).toEqual([["claude-opus-5.5", ":low :high claude-opus-5-5-high"]]);
@@ -70,7 +69,7 @@ it("shows the 385 models of a large account as families, with their cost, on a t
   const terminal = { line: (text = "") => lines.push(text), style: (_: unknown, text: string) => text };
   printTable(
     familyColumns,
-    families.map((family) => familyRow(family, past)),
+    families.map((family) => familyRow(family)),
     { ...terminal, isTerminal: true, columns: 80 },
   );
   expect(lines).toHaveLength(12);
@@ -100,29 +99,23 @@ it("shows ranges where the variants differ, and a dash where nothing is known", 
     backend: "acp",
   });
   const [family] = familiesOf([low, high], () => undefined);
-  expect(family && familyRow(family, past)).toEqual([
+  expect(family && familyRow(family)).toEqual([
     "m",
     "free - 6x",
-    "",
-    "",
     "default, 1 new",
     ":low :high",
     "200k - 1.05M",
     "test-vendor",
-    "free - high",
     "images",
     "cascade, acp",
   ]);
   const bare = { creditMultiplier: undefined, costTier: undefined, contextTokens: undefined, supportsImages: false };
-  expect(modelRow(fakeModelOf("n", { ...bare, isNew: true, disabledReason: "Upgrade" }), past)).toEqual([
+  expect(modelRow(fakeModelOf("n", { ...bare, isNew: true, disabledReason: "Upgrade" }))).toEqual([
     "n",
     "-",
-    "",
-    "",
     "new, not callable: Upgrade",
     "-",
     "test-vendor",
-    "-",
     "",
     "",
   ]);

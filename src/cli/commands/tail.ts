@@ -6,7 +6,6 @@ import { waitBefore } from "../../client/link/backoff.ts";
 import { untilSilent } from "../../client/link/until-silent.ts";
 import { type ObservedEvent, observe } from "../../client/stream/observe.ts";
 import type { EndEvent } from "../../client/stream/stream-event.ts";
-import { EventChain } from "../../gateway/dashboard/turn-timeline.ts";
 import { isTerminal, type TurnEvent, type TurnEventBody } from "../../log/event.ts";
 import { linkTo } from "../chat/chat-streams.ts";
 import { mostTurns, type OwnStream, pickTurn, type Turn } from "../chat/pick-turn.ts";
@@ -215,31 +214,27 @@ const backoff = { baseMs: 250, capMs: 15_000, budget: 120 };
 const stallMs = 60_000;
 
 const eventSchema = z.looseObject({ type: z.string(), eventId: z.string(), atMs: z.number() });
-const proofSchema = z.object({ eventCount: z.number(), chainDigest: z.string() });
 
 /**
  * Every event of a turn to its end, over any number of connections, each event once. The gateway is looked for at each: it may have a
- * new address after a restart. It does not keep the turn alive. Throws the gateway's refusal, `upstream_failed` when the gateway does not
- * come back, and `internal` if the end does not fit the events before it.
+ * new address after a restart. It does not keep the turn alive. Throws the gateway's refusal, and `upstream_failed` when the gateway does not
+ * come back.
  */
 async function* followTurn(
   turnId: string,
   { io: { clock }, out, settings, signal }: CommandContext,
 ): AsyncGenerator<TurnEvent, void> {
   let cursor: string = startOfLog;
-  const chain = new EventChain();
   let fruitless = 0;
   let isAway = false;
   for (;;) {
     try {
       const gateway = await findGateway(settings, signal);
-      for await (const { event, data } of followOnce(gateway, { turnId, cursor }, clock, signal)) {
+      for await (const event of followOnce(gateway, { turnId, cursor }, clock, signal)) {
         if (isAway) out.note("The gateway is back.");
         isAway = false;
         fruitless = 0;
-        if (isTerminal(event)) checkEnd(event, chain);
         yield event;
-        chain.push(data);
         cursor = event.eventId;
         if (isTerminal(event)) return;
       }
@@ -258,16 +253,6 @@ async function* followTurn(
   }
 }
 
-/** Throws where events are missing, were changed or came twice. */
-function checkEnd(end: TurnEvent, { count, digest }: EventChain): void {
-  const { data: proof } = proofSchema.safeParse(end);
-  if (proof === undefined) return; // an older gateway says nothing of it
-  if (proof.eventCount === count && proof.chainDigest === digest) return;
-  throw new MillraceError("internal", "The text that arrived differs from the text that the gateway has stored.", {
-    hint: "Run the command again. It then reads the turn from its start.",
-  });
-}
-
 /** The connection is gone, and another one may bring the rest. */
 class TurnLoss extends Error {
   override readonly name = "TurnLoss";
@@ -283,7 +268,7 @@ async function* followOnce(
   { turnId, cursor }: { readonly turnId: string; readonly cursor: string },
   clock: Clock,
   signal: AbortSignal,
-): AsyncGenerator<{ readonly event: TurnEvent; readonly data: string }, void> {
+): AsyncGenerator<TurnEvent, void> {
   const gone = new MillraceError("upstream_failed", "The gateway does not answer, so the turn cannot be followed.", {
     hint: "Start it with `millrace serve`. It keeps a finished turn for two hours, or for the time of --retention.",
   });
@@ -309,7 +294,7 @@ async function* followOnce(
       if (event === "alive") continue;
       if (event === "error") throw lost(gone); // the log could not be read on; what it said of why is in the gateway's log
       const parsed = eventSchema.parse(JSON.parse(data));
-      if (parsed.eventId !== cursor) yield { event: parsed as unknown as TurnEvent, data }; // our own gateway writes them
+      if (parsed.eventId !== cursor) yield parsed as unknown as TurnEvent; // our own gateway writes them
     }
   } catch (error) {
     if (signal.aborted || error instanceof TurnLoss || error instanceof z.ZodError) throw error;

@@ -1,6 +1,4 @@
-import { z } from "zod";
 import { isDegraded, type MillraceError } from "../../base/errors.ts";
-import { modelSchema } from "../../gateway/dashboard/inventory.ts";
 import { parseOverrides } from "../../ide/discover/overrides.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
@@ -33,8 +31,6 @@ export interface LimitsSource {
     },
     signal: AbortSignal,
   ): Promise<UsageEnvelope>;
-  /** When these models were used last, epoch ms by UID. */
-  lastUses(uids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, number>>;
   close(): void;
 }
 
@@ -69,17 +65,9 @@ function ofGateway(gateway: GatewayClient): LimitsSource {
       if (untilMs !== undefined) query.set("until", new Date(untilMs).toISOString());
       return askGateway(gateway, `/v1/usage?${query.toString()}`, usageSchema, { signal });
     },
-    async lastUses(_, signal) {
-      const { data } = await askGateway(gateway, "/dashboard/api/models", lastUsesSchema, { signal });
-      return new Map(
-        data.flatMap(({ uid, last_used_at: at }) => (at === null ? [] : [[uid, Date.parse(at)] as const])),
-      );
-    },
     close() {},
   };
 }
-
-const lastUsesSchema = z.object({ data: z.array(modelSchema.pick({ uid: true, last_used_at: true })) });
 
 function ofMeter(local: LocalMeter, { io }: CommandContext): LimitsSource {
   const { history } = local;
@@ -92,7 +80,6 @@ function ofMeter(local: LocalMeter, { io }: CommandContext): LimitsSource {
       const query = { ...asked, untilMs: asked.untilMs ?? io.clock.now() + 1 };
       return encodeUsage({ ...usageReport(history, query), elsewhere: await local.elsewhere(query) }, nameOf);
     },
-    lastUses: (uids) => Promise.resolve(history.lastUses(uids)),
     close: () => local.close(),
   };
 }

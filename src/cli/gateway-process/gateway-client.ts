@@ -1,7 +1,7 @@
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { z } from "zod";
 import { type ErrorCode, MillraceError } from "../../base/errors.ts";
-import { parseJson, writeJson } from "../../base/json.ts";
+import { writeJson } from "../../base/json.ts";
 import { identifyListener } from "../../base/node/gateway-proof.ts";
 import { type LoopbackRequest, loopbackFetch } from "../../base/node/loopback.ts";
 import type { Secret } from "../../base/secret.ts";
@@ -154,60 +154,21 @@ function toError({ message, hint, details, millrace }: z.output<typeof gatewayEr
   });
 }
 
-const chunkSchema = z.object({
-  choices: z
-    .array(
-      z.object({
-        delta: z.object({ content: z.string().nullish(), reasoning_content: z.string().nullish() }),
-        finish_reason: z.string().nullish(),
-      }),
-    )
-    .optional(),
-  error: gatewayErrorSchema.optional(),
-});
+const answerSchema = z.object({ choices: z.array(z.object({ message: z.object({ content: z.string().nullish() }) })) });
 
-/** A piece of an answer: text, thinking, or its end. */
-export type AnswerPiece =
-  | { readonly type: "text" | "thinking"; readonly delta: string }
-  | { readonly type: "end"; readonly reason: string };
-
-interface Question {
-  readonly text: string;
-  readonly model: string;
-  readonly system?: string;
-}
-
-/** Asks one question over chat completions and yields the answer as it comes. Throws the gateway's error, also mid-stream. */
-export async function* ask(
+/** Asks one question over chat completions, and answers its whole text. Throws the gateway's error. */
+export async function ask(
   gateway: GatewayClient,
-  question: Question,
+  { text, model }: { readonly text: string; readonly model: string },
   signal: AbortSignal,
-): AsyncGenerator<AnswerPiece, void> {
-  const response = await callGateway(gateway, "/v1/chat/completions", {
+): Promise<string> {
+  const { choices } = await askGateway(gateway, "/v1/chat/completions", answerSchema, {
     method: "POST",
     signal,
     headers: { "content-type": "application/json" },
-    body: writeJson({
-      model: question.model,
-      stream: true,
-      messages: [
-        ...(question.system === undefined ? [] : [{ role: "system", content: question.system }]),
-        { role: "user", content: question.text },
-      ],
-    }),
+    body: writeJson({ model, messages: [{ role: "user", content: text }] }),
   });
-  let ended = false;
-  for await (const { data } of messagesOf(response.body ?? new ReadableStream<Uint8Array>())) {
-    if (data === "[DONE]") continue;
-    for (const piece of readChunk(data)) {
-      ended ||= piece.type === "end";
-      yield piece;
-    }
-  }
-  if (!ended)
-    throw new MillraceError("upstream_failed", "The answer ended too early.", {
-      hint: "Ask again. Only the part above arrived.",
-    });
+  return choices[0]?.message.content ?? "";
 }
 
 /** The messages of an event stream, as they come. */
@@ -219,18 +180,6 @@ export async function* messagesOf(body: AsyncIterable<Uint8Array>): AsyncGenerat
     parser.feed(decoder.decode(bytes, { stream: true }));
     yield* waiting.splice(0);
   }
-}
-
-function readChunk(data: string): AnswerPiece[] {
-  const chunk = chunkSchema.parse(parseJson(data));
-  if (chunk.error !== undefined) throw toError(chunk.error);
-  const pieces: AnswerPiece[] = [];
-  for (const { delta, finish_reason: reason } of chunk.choices ?? []) {
-    if (delta.reasoning_content) pieces.push({ type: "thinking", delta: delta.reasoning_content });
-    if (delta.content) pieces.push({ type: "text", delta: delta.content });
-    if (reason != null) pieces.push({ type: "end", reason });
-  }
-  return pieces;
 }
 
 /** Milliseconds in words: `84 ms`, `1.2 s`. */
