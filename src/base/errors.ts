@@ -33,8 +33,8 @@ export interface ErrorRow {
    * - without: neither
    */
   readonly repeat?: "soon" | "resume" | "attach";
-  /** Whether a prompt follows at once if the same request comes again all the same. `turns/back-off.ts` has the waits. */
-  readonly prompt: "at_once" | "after_a_wait" | "after_a_long_wait";
+  /** When a prompt follows if the same request comes again all the same: at once, where it does not say. `turns/back-off.ts` has the waits. */
+  readonly prompt?: "after_a_wait" | "after_a_long_wait";
   /** The request caused it: its author corrects it, and nothing is broken. */
   readonly isMistake?: true;
   /** No program may repeat the request by itself, from the first time on. */
@@ -43,25 +43,25 @@ export interface ErrorRow {
 
 /** The one table of errors: every code, the same for every layer and every API. This list is closed. */
 const table = {
-  ide_not_running: { kind: "request", status: 424, repeat: "attach", prompt: "at_once" },
-  not_signed_in: { kind: "permission", status: 403, prompt: "at_once" },
-  consent_needed: { kind: "permission", status: 403, prompt: "at_once" },
-  unauthenticated: { kind: "key", status: 401, prompt: "at_once" },
-  unknown_model: { kind: "model", status: 404, prompt: "at_once", isMistake: true },
-  model_not_allowed: { kind: "permission", status: 403, prompt: "at_once", isMistake: true },
+  ide_not_running: { kind: "request", status: 424, repeat: "attach" },
+  not_signed_in: { kind: "permission", status: 403 },
+  consent_needed: { kind: "permission", status: 403 },
+  unauthenticated: { kind: "key", status: 401 },
+  unknown_model: { kind: "model", status: 404, isMistake: true },
+  model_not_allowed: { kind: "permission", status: 403, isMistake: true },
   quota_exhausted: { kind: "quota", status: 429, prompt: "after_a_long_wait" },
   rate_limited: { kind: "rate", status: 429, repeat: "soon", prompt: "after_a_wait" },
   context_too_long: { kind: "size", status: 400, prompt: "after_a_wait", isMistake: true },
   invalid_request: { kind: "request", status: 400, prompt: "after_a_wait", isMistake: true },
-  idempotency_conflict: { kind: "request", status: 422, prompt: "at_once", isMistake: true },
-  backend_retired: { kind: "permission", status: 403, prompt: "at_once" },
-  upstream_failed: { kind: "upstream", status: 502, anthropicStatus: 529, repeat: "resume", prompt: "at_once" },
-  upstream_timeout: { kind: "timeout", status: 504, repeat: "resume", prompt: "at_once" },
-  cancelled: { kind: "fault", status: 499, prompt: "at_once" },
-  degraded: { kind: "fault", status: 503, repeat: "soon", prompt: "at_once" },
-  unavailable: { kind: "busy", status: 503, repeat: "soon", prompt: "at_once" },
-  expired: { kind: "request", status: 410, prompt: "at_once" },
-  internal: { kind: "fault", status: 500, prompt: "at_once" },
+  idempotency_conflict: { kind: "request", status: 422, isMistake: true },
+  backend_retired: { kind: "permission", status: 403 },
+  upstream_failed: { kind: "upstream", status: 502, anthropicStatus: 529, repeat: "resume" },
+  upstream_timeout: { kind: "timeout", status: 504, repeat: "resume" },
+  cancelled: { kind: "fault", status: 499 },
+  degraded: { kind: "fault", status: 503, repeat: "soon" },
+  unavailable: { kind: "busy", status: 503, repeat: "soon" },
+  expired: { kind: "request", status: 410 },
+  internal: { kind: "fault", status: 500 },
 } as const satisfies Readonly<Record<string, ErrorRow>>;
 
 export type ErrorCode = keyof typeof table;

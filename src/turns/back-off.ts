@@ -26,7 +26,7 @@ interface Rule {
  * A refusal (`quota_exhausted`, `rate_limited`, plan, policy) will not change at once, so it gets no prompt at once. A failure that a
  * restart or a login may solve gets one prompt at once.
  */
-const repeatRules: Readonly<Record<ErrorRow["prompt"], Readonly<Record<AnswerReach, Rule>>>> = {
+const repeatRules: Readonly<Record<"at_once" | (ErrorRow["prompt"] & string), Readonly<Record<AnswerReach, Rule>>>> = {
   at_once: { nothing: { atOnce: 1, waitsMs: early }, a_part: { atOnce: 1, waitsMs: late } },
   after_a_wait: { nothing: { atOnce: 0, waitsMs: early }, a_part: { atOnce: 0, waitsMs: late } },
   after_a_long_wait: { nothing: { atOnce: 0, waitsMs: late }, a_part: { atOnce: 0, waitsMs: late } },
@@ -50,7 +50,7 @@ export type Repeat = { readonly type: "prompt" } | { readonly type: "tell"; read
 
 /** Applies the table. Pure. A known reset ends the wait earlier, and so does the wait that the first refusal named. */
 export function repeatOf(series: FailedSeries, nowMs: number): Repeat {
-  const { atOnce, waitsMs } = repeatRules[rowOf(series.error).prompt][series.reached];
+  const { atOnce, waitsMs } = repeatRules[rowOf(series.error).prompt ?? "at_once"][series.reached];
   const spent = series.prompts - atOnce;
   if (spent <= 0) return { type: "prompt" };
   const ruledMs = waitsMs[Math.min(spent, waitsMs.length) - 1] ?? 0;
