@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ideName } from "../base/ide-name.ts";
 import { encodeSpend, iso, spendSchema } from "./envelope.ts";
+import type { ListedTurn } from "./history/finished-turn.ts";
 import type { TurnBar, TurnUse } from "./history/history.ts";
 import type { TurnGroups, TurnPageFilter, TurnPageQuery, TurnTotals } from "./history/turn-page-query.ts";
 
@@ -15,27 +16,55 @@ export interface TurnPage {
 }
 
 const maybeNumber = z.number().nullable();
+const maybeText = z.string().nullable();
 const instant = z.iso.datetime();
 
-const turnRowSchema = z.object({
+/** The members that a turn has in every list. Unknown values are null. */
+export const listedMembers = {
   id: z.string(),
   created_at: instant,
+  ended_at: instant.nullable(),
+  /** The model's name for people: the same on every view. */
+  model_name: z.string(),
+  client: maybeText,
+  project: maybeText,
+  /** The product that the prompt went to; null until it did. */
+  ide: maybeText,
+  first_token_ms: maybeNumber,
+  reason: maybeText,
+};
+
+/** Writes them. `nameOf`: the name of a model by its UID. */
+export function encodeListed(
+  { turnId, startedAtMs, endedAtMs, model, client, project, ide, firstTokenMs, reason }: ListedTurn,
+  nameOf: (uid: string) => string,
+) {
+  return {
+    id: turnId,
+    created_at: iso(startedAtMs),
+    ended_at: endedAtMs === undefined ? null : iso(endedAtMs),
+    model_name: nameOf(model),
+    client: client ?? null,
+    project: project ?? null,
+    ide: ide === undefined ? null : ideName(ide),
+    first_token_ms: firstTokenMs ?? null,
+    reason: reason ?? null,
+  };
+}
+
+const turnRowSchema = z.object({
+  ...listedMembers,
   ended_at: instant,
+  reason: z.string(),
   /** The UID; `model_name` is for people. */
   model: z.string(),
-  model_name: z.string(),
   api: z.string(),
-  client: z.string().nullable(),
-  project: z.string().nullable(),
-  ide: z.string().nullable(),
   tokens: z.object({ in: z.number(), out: z.number(), estimated: z.boolean() }).nullable(),
   credits: maybeNumber,
   /** By the price list, where the IDE reported no credits. */
   credits_estimated: maybeNumber.default(null),
-  first_token_ms: maybeNumber,
   duration_ms: z.number(),
   status: z.enum(["finished", "failed", "cancelled"]),
-  reason: z.string(),
   /** The first line of the user's question; absent unless texts are shown, null where it is not known. */
   question: z.string().nullable().optional(),
 });
@@ -145,24 +174,18 @@ function encodeGroups({ model, client, key }: TurnGroups, nameOf: (uid: string) 
 function encodeRow(turn: TurnUse, nameOf: (uid: string) => string): TurnRowEnvelope {
   const { promptTokens, completionTokens, thinkingTokens, tokenSource, creditsHundredths, estimatedHundredths } = turn;
   return {
-    id: turn.turnId,
-    created_at: iso(turn.startedAtMs),
+    ...encodeListed(turn, nameOf),
     ended_at: iso(turn.endedAtMs),
+    reason: turn.reason,
     model: turn.model,
-    model_name: nameOf(turn.model),
     api: turn.dialect,
-    client: turn.client ?? null,
-    project: turn.project ?? null,
-    ide: turn.ide === undefined ? null : ideName(turn.ide),
     tokens:
       tokenSource === "unknown"
         ? null
         : { in: promptTokens, out: completionTokens + thinkingTokens, estimated: tokenSource === "estimated" },
     credits: creditsHundredths === undefined ? null : creditsHundredths / 100,
     credits_estimated: estimatedHundredths === undefined ? null : estimatedHundredths / 100,
-    first_token_ms: turn.firstTokenMs ?? null,
     duration_ms: Math.max(0, turn.endedAtMs - turn.startedAtMs),
     status: turn.outcome,
-    reason: turn.reason,
   };
 }

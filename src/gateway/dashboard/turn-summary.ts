@@ -1,6 +1,5 @@
 import { z } from "zod";
 import type { ErrorRecord } from "../../base/errors.ts";
-import { ideName } from "../../base/ide-name.ts";
 import { startOfLog } from "../../base/ids.ts";
 import {
   type BackendKind,
@@ -13,37 +12,29 @@ import {
 } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { TurnLabel } from "../../log/store.ts";
+import { listedTurn } from "../../usage/history/finished-turn.ts";
+import { encodeListed, listedMembers } from "../../usage/turn-page-envelope.ts";
 import { instant, maybe } from "./inventory.ts";
 
 /** The public facts of a turn: client, times, sizes; never a text. The JSON of the dashboard's routes. Unknown values are null, never zero. */
 export const turnSummarySchema = z.object({
   object: z.literal("turn.summary"),
-  id: z.string(),
+  ...listedMembers,
   status: z.enum(["running", "ended"]),
-  created_at: instant,
-  ended_at: maybe(instant),
   dialect: z.string(),
   /** As the request names it. */
   model: z.string(),
-  /** The model's name for people: the same on every view. */
-  model_name: z.string(),
   model_uid: z.string(),
-  client: maybe(z.string()),
-  project: maybe(z.string()),
   /** The name of the key that asked. */
   key: maybe(z.string()),
   /** The current phase of the turn, or its last one. */
   phase: z.enum(["waiting", "opened", "thinking", "text", "tool_call", "ended"]),
-  first_token_ms: maybe(z.number()),
   /** Of the answer: text, thinking and arguments. */
   characters: maybe(z.int()),
   tokens: maybe(z.object({ prompt: z.number(), completion: z.number(), thinking: z.number(), estimated: z.boolean() })),
   outcome: maybe(z.enum(["finished", "failed", "cancelled"])),
-  reason: maybe(z.string()),
   /** True while only memory holds the turn, because its store would not take it. */
   degraded: z.boolean(),
-  /** The product that the prompt went to; null until it did. */
-  ide: maybe(z.string()),
   /** The tools with which the IDE's agent looked something up; null while the turn runs. */
   ide_tools: maybe(z.array(z.string()).readonly()),
   /** True when the client sealed the turn with its own key: only that client can read the texts. */
@@ -80,41 +71,32 @@ export function summaryOf(
   short: readonly OutlinedEvent[] | undefined,
   newest = short?.findLast(({ type }) => type !== "usage"),
 ): TurnSummary {
-  const started = short?.find((event) => event.type === "started");
+  const turn = listedTurn({ ...record, outline: short });
   const answer = short?.find((event) => "characters" in event);
-  const usage = short?.find((event) => event.type === "usage");
   const end = short?.findLast(endsTurn);
   const isRead = short !== undefined ? !isCutShort(short) : record.lastEventId === startOfLog;
   const status = record.ended || end !== undefined ? "ended" : "running";
   return {
     object: "turn.summary",
-    id: record.turnId,
+    ...encodeListed(turn, modelNameOf),
     status,
-    created_at: new Date(record.createdAtMs).toISOString(),
-    ended_at: end === undefined ? null : new Date(end.atMs).toISOString(),
     dialect: record.dialect,
     model: record.request.model,
-    model_name: modelNameOf(record.modelUid),
     model_uid: record.modelUid,
-    client: record.client ?? null,
-    project: record.project ?? null,
     key: keyNameOf?.(record.caller) ?? null,
     phase: status === "ended" ? "ended" : phaseOf(newest),
-    first_token_ms: answer === undefined ? null : Math.max(0, answer.atMs - record.createdAtMs),
     characters: isRead ? (answer?.characters ?? 0) : null,
     tokens:
-      usage === undefined
+      turn.tokenSource === "unknown"
         ? null
         : {
-            prompt: usage.promptTokens,
-            completion: usage.completionTokens,
-            thinking: usage.thinkingTokens,
-            estimated: usage.estimated,
+            prompt: turn.promptTokens,
+            completion: turn.completionTokens,
+            thinking: turn.thinkingTokens,
+            estimated: turn.tokenSource === "estimated",
           },
-    outcome: end?.type ?? record.outcome ?? null,
-    reason: end === undefined ? null : endReasonOf(end),
+    outcome: turn.outcome ?? record.outcome ?? null,
     degraded: record.degraded,
-    ide: started?.ide === undefined ? null : ideName(started.ide),
     ide_tools: end === undefined ? null : end.type === "cancelled" ? [] : (end.ideTools ?? []),
     sealed: record.sealed === true,
     without_client: null,

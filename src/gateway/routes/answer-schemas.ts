@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { listedMembers } from "../../usage/turn-page-envelope.ts";
 import { instant, maybe } from "../dashboard/inventory.ts";
 
 /*
@@ -98,8 +99,7 @@ export const modelListSchema = z.union([
 
 const turnMembers = {
   object: z.literal("turn"),
-  id: z.string(),
-  created_at: instant,
+  ...listedMembers,
   status: z.enum(["running", "finished", "failed", "cancelled"]),
   dialect: z.string(),
   delivered: z.boolean(),
@@ -110,7 +110,6 @@ const turnMembers = {
   grace_ms: maybe(z.number()).optional(),
   model: z.string(),
   model_uid: z.string(),
-  client: maybe(z.string()),
   sealed: z.literal(true).optional(),
   session: maybe(z.string()),
   idempotency_key: maybe(z.string()),

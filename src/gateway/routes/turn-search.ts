@@ -40,7 +40,7 @@ async function search(parts: PageParts, c: GatewayContext, wanted: string, limit
     if (record === undefined) continue;
     searched++;
     const excerpt = excerptOf(newestQuestion(record), wanted) ?? excerptOf(await answerText(parts, c, record), wanted);
-    if (excerpt !== undefined) data.push({ ...describeTurn(turn), excerpt });
+    if (excerpt !== undefined) data.push({ ...describeTurn(turn, parts), excerpt });
     await ownTurn(); // requests are large: other work goes on between two of them
   }
   return { object: "list", data, searched, sealed };

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { listedMembers } from "../../usage/turn-page-envelope.ts";
 import { type FakeGateway, fakeGateway, guestKey } from "../gateway.fake.ts";
 import { SseReader } from "../http/sse.fake.ts";
 import { finished, started, text } from "../turn-events.fake.ts";
@@ -26,6 +27,12 @@ describe("/v1/turns", () => {
         object: "turn",
         id: turnId,
         created_at: "2025-06-15T15:06:40.000Z",
+        ended_at: null,
+        model_name: "test-model",
+        project: null,
+        ide: null,
+        first_token_ms: null,
+        reason: null,
         status: "running",
         delivered: false,
         degraded: false,
@@ -46,6 +53,30 @@ describe("/v1/turns", () => {
       (await fake.request(`/v1/turns/${turnId}`, { headers: { authorization: `Bearer ${guestKey}` } })).status,
     ).toBe(404);
     expect((await fake.request("/v1/turns/turn_nothing")).status).toBe(404);
+  });
+
+  it("has the same members in every list, by one writer", async () => {
+    const fake = fakeGateway();
+    fake.turns.script = () => [
+      { type: "text", delta: "Hi" },
+      { type: "finished", reason: { unified: "stop", raw: undefined }, text: "Hi" },
+    ];
+    await fake.request("/v1/chat/completions", {
+      json: { model: "test-model", messages: [{ role: "user", content: "Hello" }] },
+      headers: { "x-millrace-project": "engine", "user-agent": "tester/1" },
+    });
+    const of = async (path: string) => (await (await fake.request(path)).json()) as Record<string, unknown>;
+    const first = (list: Record<string, unknown>) => (list["data"] as Record<string, unknown>[])[0] ?? {};
+    const listed = first(await of("/v1/turns"));
+    const id = String(listed["id"]);
+    const lists = [
+      await of(`/v1/turns/${id}`),
+      await of(`/dashboard/api/turns/${id}/summary`),
+      first(await of("/dashboard/api/turns/search?text=hello")),
+    ];
+    expect(listed).toMatchObject({ client: "tester/1", project: "engine", reason: "stop", first_token_ms: 0 });
+    for (const list of lists)
+      for (const member of Object.keys(listedMembers)) expect([member, list[member]]).toEqual([member, listed[member]]);
   });
 
   it("tells the questions to a key that asks for them, and to a session only where it shows texts", async () => {

@@ -1,6 +1,8 @@
 import { isMillraceError } from "../../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
 import type { TurnLabel, TurnRecord } from "../../log/store.ts";
+import { listedTurn } from "../../usage/history/finished-turn.ts";
+import { encodeListed } from "../../usage/turn-page-envelope.ts";
 import { streamTurn } from "../answers/stream-turn.ts";
 import { handedOut } from "../answers/wire-cursor.ts";
 import { chainUpTo, turnEventsEncoder } from "../dashboard/turn-timeline.ts";
@@ -95,7 +97,7 @@ async function listTurns(parts: ListParts, c: GatewayContext): Promise<unknown> 
   const asksQuestions = c.query("questions") === "1" && seesTexts(parts, c);
   const data = turns.map((turn, at) => {
     const showsQuestion = asksQuestions && at < mostQuestions && turn.sealed !== true;
-    return { ...describeTurn(turn), ...(showsQuestion ? { question: turn.question ?? null } : {}) };
+    return { ...describeTurn(turn, parts), ...(showsQuestion ? { question: turn.question ?? null } : {}) };
   });
   return { object: "list", data, server_now: serverNow(parts) };
 }
@@ -127,7 +129,7 @@ export async function orExpired<T>(found: Promise<T | undefined>): Promise<T | u
 function describeNow(parts: TurnParts, turn: TurnRecord): Reply {
   const place = parts.turns.placeInQueue(turn.turnId);
   const queue = place === undefined ? {} : { queue: place };
-  return jsonResponse({ ...describeTurn(turn), ...queue, server_now: serverNow(parts) }, 200, keptHeaders(turn));
+  return jsonResponse({ ...describeTurn(turn, parts), ...queue, server_now: serverNow(parts) }, 200, keptHeaders(turn));
 }
 
 function serverNow({ clock }: Pick<ListParts, "clock">): string {
@@ -135,11 +137,10 @@ function serverNow({ clock }: Pick<ListParts, "clock">): string {
 }
 
 /** A turn's entry in a list: never with its prompt. */
-export function describeTurn(turn: TurnLabel): object {
+export function describeTurn(turn: TurnLabel, { models }: Pick<ListParts, "models">): object {
   return {
     object: "turn",
-    id: turn.turnId,
-    created_at: new Date(turn.createdAtMs).toISOString(),
+    ...encodeListed(listedTurn(turn), (uid) => models.nameOf(uid)),
     status: turn.outcome ?? "running",
     dialect: turn.dialect,
     delivered: turn.delivered,
@@ -149,7 +150,6 @@ export function describeTurn(turn: TurnLabel): object {
     ...(turn.sealed === true ? {} : { grace_ms: turn.graceMs === Number.POSITIVE_INFINITY ? null : turn.graceMs }),
     model: turn.request.model,
     model_uid: turn.modelUid,
-    client: turn.client ?? null,
     ...(turn.sealed === true ? { sealed: true } : {}),
     session: turn.session ?? null,
     idempotency_key: turn.idempotencyKey ?? null,
