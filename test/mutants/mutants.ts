@@ -183,8 +183,7 @@ export const mutants: readonly Mutant[] = [
     file: "src/backends/cascade/run.ts",
     in: "runCascade",
     code: "yield [startedEvent(prompt, begun, current)];",
-    becomes:
-      "await send({ follower, start: startPoint(sending, current, { fromStep, sent: emptyAnswer }), cascadeId, current }, sending, signal); $&",
+    becomes: "await send(turnAt(begun.cascadeId, { fromStep: begun.fromStep, sent: emptyAnswer }), signal); $&",
     tests: ["src/backends"],
   },
   {

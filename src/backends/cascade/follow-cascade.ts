@@ -4,7 +4,7 @@ import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Batch } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
-import type { CascadeSettings, FollowerState, OpenCascade } from "./follower.ts";
+import type { CascadeTurn, FollowerState } from "./follower.ts";
 import { lateTextMs } from "./late-text.ts";
 import { afterAnswer, afterFailure, isOutage, noPolls, type PollHistory, pollFailure } from "./poll-schedule.ts";
 import {
@@ -23,9 +23,8 @@ import type { RunSnapshot } from "./turn-view.ts";
  * only for the parts that may have changed. Rejects with the signal's reason as soon as the signal aborts.
  */
 export async function* followCascade<State extends FollowerState, Snapshot>(
-  turn: OpenCascade<State, Snapshot>,
-  options: Pick<CascadeSettings, "clock" | "pace" | "pacer" | "silenceMs" | "lateText"> & {
-    readonly onAlive: () => void;
+  turn: CascadeTurn<State, Snapshot>,
+  watch: {
     /** Called before each poll; `mayEnd`: the poll may show the turn's end. */
     readonly beforePoll?: (mayEnd: boolean) => void;
     /** Called before the end is yielded where only a checkpoint says that it is the end. */
@@ -33,8 +32,10 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
   },
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
-  const { clock, pace, pacer, silenceMs, onAlive, beforePoll, lateText, onGuessedEnd } = options;
+  const { beforePoll, onGuessedEnd } = watch;
   const { follower, otherwise, start, cascadeId, current } = turn;
+  const { clock, pace, pacer, silenceMs, lateText } = turn.settings;
+  const { onAlive } = turn.options;
   let state = follower.start(start);
   let history: PollHistory = noPolls;
   let detours = 0;
@@ -61,7 +62,8 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
     }
     if (otherwise !== undefined && failure !== undefined && pollFailure(failure) === "unimplemented") {
       const from = { ...start, sent: state.progress.sent };
-      return yield* followCascade({ follower: otherwise, start: from, cascadeId, current }, options, signal);
+      const { otherwise: _, ...rest } = turn;
+      return yield* followCascade({ ...rest, follower: otherwise, start: from }, watch, signal);
     }
     const readAtMs = now();
     if (endedByGuess(state.progress)) onGuessedEnd?.();
@@ -101,7 +103,7 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
 }
 
 async function readRun(
-  { start, cascadeId, current }: Pick<OpenCascade<never, never>, "start" | "cascadeId" | "current">,
+  { start, cascadeId, current }: Pick<CascadeTurn<never, never>, "start" | "cascadeId" | "current">,
   now: () => number,
   signal: AbortSignal,
 ): Promise<RunSnapshot> {

@@ -3,6 +3,7 @@ import type { CascadeId } from "../../base/ids.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { AnswerSoFar } from "../answer-diff.ts";
+import type { Prompt, RunOptions } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
 import type { PollPacer } from "./poll-pacer.ts";
 import type { PollPace } from "./poll-schedule.ts";
@@ -85,8 +86,11 @@ export interface Follower<State extends FollowerState, Snapshot> {
   follow(state: State, snapshot: Snapshot | RunSnapshot): FollowStep<State>;
 }
 
-/** A turn on its trajectory, and the follower that reads it. */
-export interface OpenCascade<State extends FollowerState, Snapshot> {
+/** A turn on its trajectory: its prompt, and the follower that reads its answer. */
+export interface CascadeTurn<State extends FollowerState, Snapshot> {
+  readonly prompt: Prompt;
+  readonly options: RunOptions;
+  readonly settings: CascadeSettings;
   readonly follower: Follower<State, Snapshot>;
   /** Takes over where the server does not know the calls of `follower`. */
   readonly otherwise?: Follower<FollowerState, unknown>;

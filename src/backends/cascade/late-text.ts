@@ -1,4 +1,4 @@
-import type { FollowerState, OpenCascade } from "./follower.ts";
+import type { CascadeTurn, FollowerState } from "./follower.ts";
 
 /** Some builds write the rest of an answer after its checkpoint, half a second later: a later look comes this long after it. */
 export const lateTextMs = 1_000;
@@ -8,7 +8,7 @@ const mostReadings = 4;
 
 /** The text of the turn's answer as the server has it now; undefined once another message follows it. */
 export async function readAnswerNow<State extends FollowerState, Snapshot>(
-  { follower, start, cascadeId, current }: OpenCascade<State, Snapshot>,
+  { follower, start, cascadeId, current }: CascadeTurn<State, Snapshot>,
   now: () => number,
   signal: AbortSignal,
 ): Promise<string | undefined> {

@@ -12,19 +12,12 @@ import type { Batch, Prompt, ResumePoint, RunOptions } from "../backend.ts";
 import { CurrentServer, type ServerSource } from "../current-server.ts";
 import { estimatedUsage, summedUsage } from "../turn-usage.ts";
 import { followCascade } from "./follow-cascade.ts";
-import type { CascadeSettings, Follower, FollowerState, OpenCascade, StartPoint } from "./follower.ts";
+import type { CascadeSettings, CascadeTurn, Follower, FollowerState, StartPoint } from "./follower.ts";
 import { lateTextMs, readAnswerNow } from "./late-text.ts";
 import { sendPrompt, wasAccepted } from "./send-prompt.ts";
 
-/** A turn to run, with the settings for sending its prompt. */
-interface PromptRun {
-  readonly prompt: Prompt;
-  readonly options: RunOptions;
-  readonly settings: CascadeSettings;
-}
-
 /** A trajectory that a turn has, and how far the turn went, for the clean-up at its end. */
-interface HeldTrajectory {
+interface CascadeSession {
   cascadeId: CascadeId | undefined;
   /** The server may be working on the prompt. */
   prompted: boolean;
@@ -76,29 +69,28 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
   const current = new CurrentServer(source, server);
-  const held: HeldTrajectory = { cascadeId: from?.cascadeId, prompted: from !== undefined, ended: "no" };
-  const { onAlive } = options;
-  const sending: PromptRun = { prompt, options, settings };
+  const session: CascadeSession = { cascadeId: from?.cascadeId, prompted: from !== undefined, ended: "no" };
+  const turnAt = (cascadeId: CascadeId, at: Pick<StartPoint, "fromStep" | "sent">): CascadeTurn<State, Snapshot> => {
+    const start = startPoint(prompt, settings, current, at);
+    return { follower, ...(otherwise && { otherwise }), prompt, options, settings, start, cascadeId, current };
+  };
   const leave = settings.pacer.enter(); // also while it begins: of many turns that begin at once, the first would poll as if they were few
   try {
-    let start: StartPoint;
-    let cascadeId: CascadeId;
+    let turn: CascadeTurn<State, Snapshot>;
     if (from === undefined) {
-      const begun = await begin(current, prompt, held, signal);
-      const { fromStep } = begun;
-      ({ cascadeId } = begun);
+      const begun = await begin(current, prompt, session, signal);
       yield [startedEvent(prompt, begun, current)]; // asked to go on only once this is stored: that is why no prompt is sent twice
       signal.throwIfAborted();
-      start = startPoint(sending, current, { fromStep, sent: emptyAnswer });
-      held.prompted = true;
-      await send({ follower, start, cascadeId, current }, sending, signal);
+      turn = turnAt(begun.cascadeId, { fromStep: begun.fromStep, sent: emptyAnswer });
+      session.prompted = true;
+      await send(turn, signal);
     } else {
       if (from.cascadeId === undefined) throw new MillraceError("upstream_failed", noTrajectoryMessage);
-      ({ cascadeId } = from);
       const sent = { text: from.text, thinking: from.thinking };
-      start = startPoint(sending, current, { fromStep: from.fromStep ?? 0, sent });
-      await sendUnlessAccepted({ follower, start, cascadeId, current }, sending, from, signal);
+      turn = turnAt(from.cascadeId, { fromStep: from.fromStep ?? 0, sent });
+      await sendUnlessAccepted(turn, from, signal);
     }
+    const { cascadeId, start } = turn;
     let { thinking } = start.sent;
     let early: ReturnType<typeof readUsage> | undefined;
     const beforePoll = (mayEnd: boolean) => {
@@ -107,9 +99,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
     };
     let isGuessed = false;
     const onGuessedEnd = () => (isGuessed = true);
-    const following = { ...settings, onAlive, beforePoll, onGuessedEnd };
-    const turn = { follower, start, cascadeId, current, ...(otherwise && { otherwise }) };
-    for await (const batch of followCascade(turn, following, signal)) {
+    for await (const batch of followCascade(turn, { beforePoll, onGuessedEnd }, signal)) {
       for (const event of batch) if (event.type === "thinking") thinking += event.delta;
       const end = batch.at(-1);
       if (end === undefined || !isTerminal(end)) {
@@ -117,26 +107,26 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
         continue;
       }
       if (batch.length > 1) yield batch.slice(0, -1);
-      held.ended = end.type === "finished" ? "finished" : "otherwise";
-      if (isGuessed && end.type === "finished") held.lookLate = () => lookLate(turn, end.text, sending, signal);
+      session.ended = end.type === "finished" ? "finished" : "otherwise";
+      if (isGuessed && end.type === "finished") session.lookLate = () => lookLate(turn, end.text, signal);
       const usage = early ?? readUsage(current, cascadeId, start.fromStep, signal);
-      const cleaning = cleanUp(held, current, options, signal);
-      const [reported] = await Promise.all([usage, held.ended === "otherwise" ? cleaning : undefined]);
-      held.handedOver = true;
+      const cleaning = cleanUp(session, current, options, signal);
+      const [reported] = await Promise.all([usage, session.ended === "otherwise" ? cleaning : undefined]);
+      session.handedOver = true;
       if (reported !== undefined) yield [reported, end];
       else if (end.type === "finished") yield [estimatedUsage(prompt, { text: end.text, thinking }), end];
       else yield [end];
-      held.passed = true;
+      session.passed = true;
     }
   } catch (error) {
     if (signal.aborted) return;
-    held.ended = "otherwise";
+    session.ended = "otherwise";
     yield [{ type: "failed", error: toMillraceError(error).toRecord() }];
   } finally {
     leave();
-    const keep = options.keep && held.handedOver === true;
-    await cleanUp(held, current, { ...options, keep }, signal);
-    if (keep && held.passed === true) await held.lookLate?.(); // an answer that is asked for again has not ended
+    const keep = options.keep && session.handedOver === true;
+    await cleanUp(session, current, { ...options, keep }, signal);
+    if (keep && session.passed === true) await session.lookLate?.(); // an answer that is asked for again has not ended
   }
 }
 
@@ -151,43 +141,40 @@ function startedEvent(
 
 /** Sends the prompt, and makes sure that it arrived. */
 async function send<State extends FollowerState, Snapshot>(
-  turn: OpenCascade<State, Snapshot>,
-  { prompt, settings, options }: PromptRun,
+  turn: CascadeTurn<State, Snapshot>,
   signal: AbortSignal,
 ): Promise<void> {
-  const looking = { ...settings, ...options };
-  if ((await sendPrompt(turn, prompt, looking, signal)) === "accepted") return;
-  if ((await wasAccepted(turn, looking, signal)) === "absent")
+  if ((await sendPrompt(turn, signal)) === "accepted") return;
+  if ((await wasAccepted(turn, signal)) === "absent")
     throw new MillraceError("upstream_failed", lostSendMessage, { details: { reason: lostPrompt } });
 }
 
 /** Sends the prompt of a turn that another process began, only if the server certainly never accepted it. */
 async function sendUnlessAccepted<State extends FollowerState, Snapshot>(
-  turn: OpenCascade<State, Snapshot>,
-  sending: PromptRun,
+  turn: CascadeTurn<State, Snapshot>,
   from: ResumePoint,
   signal: AbortSignal,
 ): Promise<void> {
   const { current } = turn;
   await current.twice((server) => server.ensurePanelState({ force: false }, signal), signal);
-  if ((await wasAccepted(turn, { ...sending.settings, ...sending.options }, signal)) === "accepted") return;
+  if ((await wasAccepted(turn, signal)) === "accepted") return;
   if (from.answered === true || from.text !== "" || from.thinking !== "")
     throw new MillraceError("upstream_failed", vanishedMessage);
-  await send(turn, sending, signal);
+  await send(turn, signal);
 }
 
 /** The trajectory of the turn: a fresh one, or the one that goes on. Nothing is sent yet, so all of it may be done twice. */
 async function begin(
   current: CurrentServer,
   prompt: Prompt,
-  held: HeldTrajectory,
+  session: CascadeSession,
   signal: AbortSignal,
 ): Promise<{ readonly cascadeId: CascadeId; readonly fromStep: number }> {
   const { continues } = prompt;
   if (continues !== undefined) {
     await current.twice((server) => server.ensurePanelState({ force: false }, signal), signal);
     const fromStep = await stepsOfIdle(current.server, continues, signal);
-    held.cascadeId = continues;
+    session.cascadeId = continues;
     return { cascadeId: continues, fromStep };
   }
   const whole = new AbortController().signal; // a call that is cut would leave a trajectory whose id is unknown
@@ -202,8 +189,8 @@ async function begin(
     return true;
   };
   const cascadeId = await current.twice(start, signal, makePanelAnew);
-  held.cascadeId = cascadeId;
-  if (signal.aborted) held.unannounced = true; // `started` is given all the same: the trajectory is noted before it is archived
+  session.cascadeId = cascadeId;
+  if (signal.aborted) session.unannounced = true; // `started` is given all the same: the trajectory is noted before it is archived
   return { cascadeId, fromStep: 0 };
 }
 
@@ -240,18 +227,18 @@ async function readUsage(current: CurrentServer, cascadeId: CascadeId, fromStep:
 
 /** Text that came after the end of an answer is lost: it is said, and the build's next answers end later. A stop does not wait for it. */
 async function lookLate<State extends FollowerState, Snapshot>(
-  turn: OpenCascade<State, Snapshot>,
+  turn: CascadeTurn<State, Snapshot>,
   text: string,
-  { settings: { clock, lateText }, options }: PromptRun,
   signal: AbortSignal,
 ): Promise<void> {
+  const { clock, lateText } = turn.settings;
   if (lateText?.isExpected !== false) return;
   try {
     await clock.sleep(lateTextMs, signal);
     const now = await readAnswerNow(turn, () => clock.monotonic(), deadline(signal, usageMs));
     if (now === undefined || now.length <= text.length) return;
     lateText.note();
-    options.onTailLost?.();
+    turn.options.onTailLost?.();
   } catch {
     // the turn's end stands, whether the server can be asked or not
   }
@@ -259,29 +246,30 @@ async function lookLate<State extends FollowerState, Snapshot>(
 
 /** Begins once. A trajectory that was found to have ended is only archived. */
 async function cleanUp(
-  held: HeldTrajectory,
+  session: CascadeSession,
   current: CurrentServer,
   options: RunOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  if (held.cleaning !== undefined) return await held.cleaning;
-  const { cascadeId, prompted, ended, unannounced } = held;
+  if (session.cleaning !== undefined) return await session.cleaning;
+  const { cascadeId, prompted, ended, unannounced } = session;
   if (cascadeId === undefined) return;
   if (signal.aborted && signal.reason === "detach" && unannounced !== true) return;
   if (options.keep && ended === "finished") return;
   const { server } = current;
   const limit = deadline(new AbortController().signal, cleanUpMs); // the turn's own signal may have aborted
   const archive = async () => {
-    await held.lookLate?.();
+    await session.lookLate?.();
     await bestEffort(server.archive(cascadeId, limit), () => options.onLeft?.(cascadeId));
   };
   const stop = () => bestEffort(server.cancel(cascadeId, limit)).then(archive);
-  held.cleaning = prompted && ended !== "finished" ? stop() : archive();
-  await held.cleaning;
+  session.cleaning = prompted && ended !== "finished" ? stop() : archive();
+  await session.cleaning;
 }
 
 function startPoint(
-  { prompt, settings: { clock, ideTools } }: PromptRun,
+  prompt: Prompt,
+  { clock, ideTools }: CascadeSettings,
   current: CurrentServer,
   at: Pick<StartPoint, "fromStep" | "sent">,
 ): StartPoint {

@@ -24,13 +24,10 @@ async function look({ showsAt, lookMs }: { readonly showsAt: number; readonly lo
     },
   };
   const server = { getStatus: async () => ({ status: CascadeRunStatus.IDLE, executors: [] }) };
-  const opened = { follower, start: { fresh: false }, cascadeId: "c", current: { server } };
-  const options = { clock, pace: defaultPace, acceptGraceMs: 1_000, onAlive: () => {} };
-  const answer = await wasAccepted(
-    opened as unknown as Parameters<typeof wasAccepted>[0],
-    options,
-    new AbortController().signal,
-  );
+  const settings = { clock, pace: defaultPace, acceptGraceMs: 1_000 };
+  const options = { onAlive: () => {} };
+  const turn = { follower, start: { fresh: false }, cascadeId: "c", current: { server }, settings, options };
+  const answer = await wasAccepted(turn as unknown as Parameters<typeof wasAccepted>[0], new AbortController().signal);
   return { answer, looks, nowMs };
 }
 

@@ -2,13 +2,9 @@ import { isMillraceError, MillraceError, toMillraceError, unsentPrompt } from ".
 import type { CascadeId } from "../../base/ids.ts";
 import { type CallFailureKind, callFailure } from "../../language-server/errors/call-failure.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
-import type { Prompt, RunOptions } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
-import type { CascadeSettings, FollowerState, OpenCascade } from "./follower.ts";
+import type { CascadeTurn, FollowerState } from "./follower.ts";
 import { afterFailure, isOutage, noPolls, type PollHistory, pollFailure } from "./poll-schedule.ts";
-
-/** What looking for a prompt's trace needs. */
-type LookOptions = Pick<CascadeSettings, "clock" | "pace" | "acceptGraceMs"> & Pick<RunOptions, "onAlive">;
 
 /** Failures that prove that the server did not take the prompt, and that a second try can mend. */
 const untaken: ReadonlySet<CallFailureKind> = new Set(["panel_state_missing", "not_sent", "unauthenticated"]);
@@ -21,13 +17,11 @@ const untaken: ReadonlySet<CallFailureKind> = new Set(["panel_state_missing", "n
  * @throws MillraceError when the server certainly did not take it; with the reason `unsent_prompt` where the second try failed so too.
  */
 export async function sendPrompt<State extends FollowerState, Snapshot>(
-  turn: OpenCascade<State, Snapshot>,
-  prompt: Prompt,
-  options: LookOptions,
+  turn: CascadeTurn<State, Snapshot>,
   signal: AbortSignal,
 ): Promise<"accepted" | "unknown"> {
   const { current, cascadeId } = turn;
-  const { text, instructions, images, modelUid, modelNumber, maxOutputTokens } = prompt;
+  const { text, instructions, images, modelUid, modelNumber, maxOutputTokens } = turn.prompt;
   const message = { cascadeId, text, instructions, images, modelUid, modelNumber, maxOutputTokens };
   const send = async () => {
     try {
@@ -47,7 +41,7 @@ export async function sendPrompt<State extends FollowerState, Snapshot>(
     if (first.kind === "panel_state_missing") await current.server.ensurePanelState({ force: true }, signal);
     else {
       await current.again(signal).catch(() => signal.throwIfAborted()); // the look goes on looking for the server
-      if ((await wasAccepted(turn, options, signal)) === "accepted") return "accepted";
+      if ((await wasAccepted(turn, signal)) === "accepted") return "accepted";
     }
   } catch (error) {
     signal.throwIfAborted();
@@ -77,10 +71,10 @@ const leastLooks = 4;
  * @throws MillraceError when the server cannot be reached, or no longer knows the trajectory.
  */
 export async function wasAccepted<State extends FollowerState, Snapshot>(
-  { follower, start, cascadeId, current }: OpenCascade<State, Snapshot>,
-  { clock, pace, acceptGraceMs, onAlive }: LookOptions,
+  { follower, start, cascadeId, current, settings, options }: CascadeTurn<State, Snapshot>,
   signal: AbortSignal,
 ): Promise<"accepted" | "absent"> {
+  const { clock, pace, acceptGraceMs } = settings;
   const now = () => clock.monotonic();
   let history: PollHistory = noPolls;
   let firstAnswerAtMs: number | undefined;
@@ -91,7 +85,7 @@ export async function wasAccepted<State extends FollowerState, Snapshot>(
       const { view } = follower.follow(state, snapshot).state.progress;
       if (view.prompted || (start.fresh && view.entries > 0)) return "accepted";
       if (!(await isIdle(current, cascadeId, signal))) return "accepted";
-      onAlive();
+      options.onAlive();
       history = noPolls;
       firstAnswerAtMs ??= now();
       if (looks >= leastLooks && now() - firstAnswerAtMs >= acceptGraceMs) return "absent";

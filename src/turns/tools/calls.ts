@@ -58,7 +58,7 @@ export class Calls {
   }
 
   /** Passes on the calls of the answer before that were held back, and that this answer did not correct. */
-  passOnUncorrected(): void {
+  releaseEarlier(): void {
     this.#passOn(this.#uncorrected);
     this.#uncorrected = [];
   }

@@ -136,7 +136,7 @@ export class PlannedAnswer {
     else if (event.type === "finished") {
       if (event.text.startsWith(this.raw)) this.#readOn(event.text.slice(this.raw.length));
       this.#finish(event.reason.unified === "length" ? "length" : "stop");
-    } else if (event.type === "failed") this.calls.passOnUncorrected();
+    } else if (event.type === "failed") this.calls.releaseEarlier();
     else if (event.type === "tool_call") return [event];
     return this.told.take();
   }
@@ -187,7 +187,7 @@ export class PlannedAnswer {
   #finish(cause: "stop" | "length"): void {
     this.#finder?.end(cause);
     const wrong = this.#endJson(cause);
-    this.calls.passOnUncorrected();
+    this.calls.releaseEarlier();
     if (this.#before === undefined ? !this.#mayAskAgain : this.#before.failedCalls > 0) this.calls.passOnWrong();
     const { told } = this;
     const { isContradicted } = told;

@@ -209,7 +209,7 @@ export class AgentHost {
       errors: this.#child.errorTail(),
     };
     this.#connection = new GatewayConnection(socket, welcome, this.#log, () => this.#flow());
-    if (this.#lines.hasHalf) this.#connection.tell({ half: true });
+    if (this.#lines.isMidLine) this.#connection.tell({ half: true });
     if (this.#ended !== undefined) this.#connection.tell({ ended: this.#ended });
   }
 
@@ -252,7 +252,7 @@ export class AgentHost {
       return;
     }
     this.#connection?.pump();
-    if (this.#lines.hasHalf) this.#connection?.tell({ half: this.#lines.question ?? true });
+    if (this.#lines.isMidLine) this.#connection?.tell({ half: this.#lines.question ?? true });
     this.#flow();
   }
 

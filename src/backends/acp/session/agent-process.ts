@@ -197,8 +197,8 @@ export class AgentProcess implements SessionProcess {
   }
 
   /** Whether the agent stopped in the middle of a line. */
-  get hasHalfLine(): boolean {
-    return this.peer.hasHalfLine;
+  get isMidLine(): boolean {
+    return this.peer.isMidLine;
   }
 
   /** Closes half of the idle sessions, the oldest first, where the agent and its children take too much memory. They stay stored. */

@@ -32,7 +32,7 @@ export async function* drain(
 > {
   const { parts, signal } = turn;
   const { onAlive } = turn.options;
-  const watching = watchSilence(running, parts, { onAlive, hasHalfLine: () => turn.process?.hasHalfLine === true });
+  const watching = watchSilence(running, parts, { onAlive, isMidLine: () => turn.process?.isMidLine === true });
   const context = errorContext(parts);
   let { text, thinking } = before;
   let heard = running.heard;
@@ -133,7 +133,7 @@ const halfLineMs = 30_000;
 function watchSilence(
   running: RunningPrompt,
   { clock, silenceMs }: { readonly clock: Clock; readonly silenceMs: number },
-  { onAlive, hasHalfLine }: { readonly onAlive: () => void; readonly hasHalfLine: () => boolean },
+  { onAlive, isMidLine }: { readonly onAlive: () => void; readonly isMidLine: () => boolean },
 ): AbortController {
   const stop = new AbortController();
   const watch = async () => {
@@ -145,7 +145,7 @@ function watchSilence(
         ({ heard } = running);
         sinceMs = clock.monotonic();
       } else {
-        const inLine = hasHalfLine();
+        const inLine = isMidLine();
         if (clock.monotonic() - sinceMs >= (inLine ? Math.min(halfLineMs, silenceMs) : silenceMs)) {
           running.finish({ type: "silent", inLine });
           return;

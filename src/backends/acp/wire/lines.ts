@@ -22,7 +22,7 @@ export class TextLines {
   }
 
   /** Whether the text ends in the middle of a line. */
-  get hasHalf(): boolean {
+  get isMidLine(): boolean {
     return this.#parts.length > 0;
   }
 
@@ -116,8 +116,8 @@ export class JsonLines {
   }
 
   /** Whether the text ends in the middle of a line. */
-  get hasHalf(): boolean {
-    return this.#lines.hasHalf;
+  get isMidLine(): boolean {
+    return this.#lines.isMidLine;
   }
 
   /** As of `TextLines`. */

@@ -145,7 +145,7 @@ export class PipePeer extends RpcPeer {
   }
 
   /** Whether the child has written a part of a line. */
-  get hasHalfLine(): boolean {
-    return this.#lines.hasHalf;
+  get isMidLine(): boolean {
+    return this.#lines.isMidLine;
   }
 }
