@@ -15,7 +15,6 @@ import { PricesOfModels, pricesOf } from "./prices.ts";
 import { alertsAreOn, noteWanted, takeWanted } from "./settings.ts";
 import { TextsOfSession, useTexts } from "./texts.tsx";
 import { useTitle, useTitleNews } from "./title.ts";
-import { TurnPage } from "./turn-page.tsx";
 import { onSignedOut, report, useData, useLate } from "./use-data.ts";
 import { useFailures } from "./use-failures.ts";
 
@@ -93,7 +92,7 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
         <Alerts {...alerts} />
         <main id="content" tabIndex={-1} class={isStale ? "stale" : undefined}>
           {turnId !== undefined ? (
-            <TurnPage key={`${turnId} ${texts.areShown}`} id={turnId} />
+            <LateTurn key={`${turnId} ${texts.areShown}`} id={turnId} />
           ) : view === "#/models" ? (
             <LateModels models={models} />
           ) : view === "#/keys" ? (
@@ -127,6 +126,7 @@ function late<Props extends object>(load: () => Promise<FunctionComponent<Props>
 }
 
 const LateModels = late(async () => (await import("./models-page.tsx")).ModelsPage);
+const LateTurn = late(async () => (await import("./turn-page.tsx")).TurnPage);
 const LateKeys = late(async () => (await import("./keys-page.tsx")).KeysPage);
 const LateSettings = late(async () => (await import("./settings-page.tsx")).SettingsPage);
 
