@@ -1,5 +1,6 @@
 import { isMillraceError } from "../../base/errors.ts";
-import { type CallFailureKind, callFailure } from "../../language-server/errors/call-failure.ts";
+import { callFailure } from "../../language-server/errors/call-failure.ts";
+import type { CallFailureKind } from "../../language-server/errors/symptoms.ts";
 import type { PollPacer } from "./poll-pacer.ts";
 
 /** How a poll failed: `silent` where no answer came in time, as when the server's process hangs, or is starved or stopped. */

@@ -1,6 +1,7 @@
 import { isMillraceError, MillraceError, toMillraceError, unsentPrompt } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
-import { type CallFailureKind, callFailure } from "../../language-server/errors/call-failure.ts";
+import { callFailure } from "../../language-server/errors/call-failure.ts";
+import type { CallFailureKind } from "../../language-server/errors/symptoms.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { CurrentServer } from "../current-server.ts";
 import type { CascadeTurn, FollowerState } from "./follower.ts";

@@ -5,9 +5,10 @@ import { describe, expect, it } from "vitest";
 import { type ErrorCode, MillraceError } from "../../base/errors.ts";
 import { Secret } from "../../base/secret.ts";
 import { CortexErrorDetailsSchema } from "../../proto/windsurf/exa/cortex_pb.ts";
-import { type CallFailureKind, callFailure } from "./call-failure.ts";
+import { callFailure } from "./call-failure.ts";
 import { asRetired, errorFromDetails, errorFromText, translateError, upstreamReason } from "./errors.ts";
 import { recorded } from "./recorded-errors.fake.ts";
+import type { CallFailureKind } from "./symptoms.ts";
 import { nodeSymptoms, type UpstreamReason, upstreamSymptoms } from "./symptoms.ts";
 
 const nowMs = 1_770_000_000_000;

@@ -1,12 +1,12 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type ErrorCode, isMillraceError, MillraceError } from "../../base/errors.ts";
+import { type ErrorCode, isMillraceError, MillraceError, reasonOf } from "../../base/errors.ts";
 import type { Secret } from "../../base/secret.ts";
 import { quotable } from "../../base/shown-text.ts";
 import type { CortexErrorDetails } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { isWithoutCascade } from "../product-name.ts";
 import { parseRetryAfter } from "./reset-time.ts";
 import { symptomError } from "./symptom.ts";
-import { nodeSymptoms, type UpstreamReason, type UpstreamSymptom, upstreamSymptoms } from "./symptoms.ts";
+import { failureKinds, nodeSymptoms, type UpstreamReason, type UpstreamSymptom, upstreamSymptoms } from "./symptoms.ts";
 
 /** The facts of a call that translating its error needs: the time, and the secrets that must never appear in a text. */
 export interface ErrorContext {
@@ -66,9 +66,8 @@ export function errorFromText(text: string, context: ErrorContext): MillraceErro
 
 /** Why a server failed, where one did: `undefined` for errors that come from elsewhere. */
 export function upstreamReason(error: unknown): UpstreamReason | undefined {
-  if (!isMillraceError(error) || typeof error.details !== "object" || error.details === null) return undefined;
-  const { reason } = error.details as { readonly reason?: unknown }; // an object, seen above
-  return isReason(reason) ? reason : undefined;
+  const reason = isMillraceError(error) ? reasonOf(error) : undefined;
+  return typeof reason === "string" && Object.hasOwn(failureKinds, reason) ? (reason as UpstreamReason) : undefined; // a key, as seen
 }
 
 /**
@@ -79,17 +78,6 @@ export function upstreamReason(error: unknown): UpstreamReason | undefined {
 export function asRetired(error: unknown, ideVersion: string): unknown {
   if (!isWithoutCascade(ideVersion) || upstreamReason(error) !== "not_implemented") return error;
   return fromRow(rowNamed("retired"), "", { nowMs: 0, secrets: [] }, { cause: error });
-}
-
-const reasons: ReadonlySet<unknown> = new Set<UpstreamReason>([
-  ...[...upstreamSymptoms, ...nodeSymptoms].map((row) => row.reason),
-  "unavailable",
-  "unclear",
-  "other",
-]);
-
-function isReason(value: unknown): value is UpstreamReason {
-  return reasons.has(value);
 }
 
 function partText(part: CortexErrorDetails["structuredErrorParts"][number]): string {

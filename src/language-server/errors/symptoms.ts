@@ -1,43 +1,70 @@
 import type { Symptom } from "./symptom.ts";
 
-/** The exact upstream failure, for code that reacts to it; finer than the taxonomy. */
-export type UpstreamReason =
-  | "connection_refused"
-  | "connection_lost"
-  | "tls_refused"
-  | "unavailable"
-  | "upstream_dropped"
-  | "answer_too_large"
-  | "csrf_refused"
-  /** The answer is in no form of the protocol: something else listens there. */
-  | "not_the_server"
-  | "account_not_loaded"
-  | "api_key_missing"
-  | "api_key_refused"
-  | "panel_state_lost"
-  | "untrusted_workspace"
-  | "cascade_unknown"
-  | "not_implemented"
-  /** Cascade was removed from this build: the IDE's agent answers instead. */
+/**
+ * The kind of a failed call, beyond the error's code. It decides whether the server may have acted on the call.
+ *
+ * - `not_sent`: the server never got it (connection refused, or no connection could be made)
+ * - `interrupted`: the connection broke or the deadline passed after the request may have left: it acted, or it did not
+ * - `unauthenticated`: it did not take the CSRF token; another server listens there now, or this one restarted
+ * - `panel_state_missing`: "panel state not found"; it did not act
+ * - `trajectory_missing`: it does not know this cascade id
+ * - `unimplemented`: this build has no such call
+ * - `retired`: Cascade was removed from this build or model; it did not act, and never will
+ * - `refused`: it answered with any other error, and did not act
+ *
+ * Source: docs/dev/wire/language-server.md, "Status codes", "CSRF token refused", "Error texts", "After a restart".
+ */
+export type CallFailureKind =
+  | "not_sent"
+  | "interrupted"
+  | "unauthenticated"
+  | "panel_state_missing"
+  | "trajectory_missing"
+  | "unimplemented"
   | "retired"
-  /** Cascade no longer answers this model: the IDE's agent does. */
-  | "model_moved"
-  | "session_refused"
-  | "schema_mismatch"
-  | "model_unknown"
-  | "model_retired"
-  | "plan_refused"
-  | "quota"
-  | "rate"
-  | "capacity"
-  | "prompt_too_long"
-  | "content_policy"
-  | "bad_tool_call"
-  | "server_error"
+  | "refused";
+
+/** Every exact failure, finer than the codes, with the kind of the call that failed so. */
+export const failureKinds = {
+  connection_refused: "not_sent",
+  tls_refused: "not_sent",
+  connection_lost: "interrupted",
+  unavailable: "interrupted",
+  upstream_dropped: "interrupted",
+  answer_too_large: "interrupted",
+  server_error: "interrupted",
   /** The server failed in a way that leaves open how far it came. */
-  | "unclear"
+  unclear: "interrupted",
+  csrf_refused: "unauthenticated",
+  /** The answer is in no form of the protocol: something else listens there. */
+  not_the_server: "interrupted",
+  panel_state_lost: "panel_state_missing",
+  cascade_unknown: "trajectory_missing",
+  not_implemented: "unimplemented",
+  /** Cascade was removed from this build: the IDE's agent answers instead. */
+  retired: "retired",
+  /** Cascade no longer answers this model: the IDE's agent does. */
+  model_moved: "retired",
+  account_not_loaded: "refused",
+  api_key_missing: "refused",
+  api_key_refused: "refused",
+  untrusted_workspace: "refused",
+  session_refused: "refused",
+  schema_mismatch: "refused",
+  model_unknown: "refused",
+  model_retired: "refused",
+  plan_refused: "refused",
+  quota: "refused",
+  rate: "refused",
+  capacity: "refused",
+  prompt_too_long: "refused",
+  content_policy: "refused",
+  bad_tool_call: "refused",
   /** A refusal in words that no row of the table has. */
-  | "other";
+  other: "refused",
+} as const satisfies Readonly<Record<string, CallFailureKind>>;
+
+export type UpstreamReason = keyof typeof failureKinds;
 
 export interface UpstreamSymptom extends Symptom {
   readonly pattern: RegExp;

@@ -101,7 +101,7 @@ function encode(error: ErrorRecord, final: boolean): ConnectError {
 function reasonIn(error: ErrorRecord): Reason | undefined {
   if (error.code === "expired") return "expired";
   const reason = reasonOf(error);
-  return typeof reason === "string" && reason in reasons ? (reason as Reason) : undefined; // a key, as seen
+  return typeof reason === "string" && Object.hasOwn(reasons, reason) ? (reason as Reason) : undefined; // a key, as seen
 }
 
 /** The first sentence. */
