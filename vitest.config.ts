@@ -45,6 +45,7 @@ export default defineConfig({
       part("faults", e2e),
       part("browser", e2e),
       part("single-file", e2e),
+      part("rehearsal", e2e),
       part("search", { ...e2e, setupFiles }),
     ],
     reporters: ["default", "./scripts/plain-line-reporter.ts"],

@@ -59,6 +59,7 @@ system_packages() {
   command -v ip >/dev/null || wanted+=(iproute2)
   command -v debootstrap >/dev/null || wanted+=(debootstrap)
   command -v mcs >/dev/null || wanted+=(mono-mcs)
+  command -v ruby >/dev/null || wanted+=(ruby)
   if [ "$((${#needed[@]} + ${#wanted[@]}))" -gt 0 ] && command -v apt-get >/dev/null; then
     "${as_root[@]}" apt-get update -qq || true
     [ "${#needed[@]}" = 0 ] || install "${needed[@]}"

@@ -48,6 +48,7 @@ const programs: Readonly<Record<string, readonly string[]>> = {
   windows: ["test/windows/run.ts"],
   environment: ["test/environment/run.ts"],
   "single-file": ["vitest", "run", "--project", "single-file"],
+  rehearsal: ["vitest", "run", "--project", "rehearsal"],
 };
 
 /** The suites that have several runs, by the name of each run. */

@@ -46,6 +46,7 @@ export const projects = {
   faults: { include: ["test/faults/**/*.test.ts", "{src,simulator}/**/*.faults.test.ts"], exclude: [] },
   browser: { include: ["test/browser/**/*.test.ts"], exclude: [] },
   "single-file": { include: ["test/single-file/**/*.test.ts"], exclude: [] },
+  rehearsal: { include: ["test/release/**/*.test.ts"], exclude: [] },
   search: { include: ["test/model/**/*.test.ts"], exclude: [] },
 } as const;
 

@@ -8,6 +8,12 @@ if (major < 22 || (major === 22 && minor < 13)) {
   );
   process.exit(69);
 }
+if (process.versions["deno"] !== undefined) {
+  process.stderr.write(
+    "Millrace needs Node: Deno gives the programs that it starts no permission. Type: npx millrace\n",
+  );
+  process.exit(69);
+}
 if (import.meta.url.includes(".zip/")) {
   process.stderr.write(
     "Millrace cannot start its helpers from inside a zip file, where Yarn keeps it. Type: yarn unplug millrace\n",

@@ -23,7 +23,7 @@ import { exitCodes } from "../terminal/exit-codes.ts";
 import { spellBytes, spellCount } from "../terminal/spell.ts";
 import { actOnService } from "./service.ts";
 import { stopGateway } from "./stop.ts";
-import { besideProgram } from "./update.ts";
+import { filesOutside } from "./update.ts";
 
 /** One thing to remove. `take` answers what stays, and why. */
 interface Step {
@@ -81,9 +81,6 @@ async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
   const clients = setUpClients(folder);
   const { own, sessions } = await withConversations({}, context, (found) => Promise.resolve(found));
   const bytes = own.reduce((sum, cascade) => sum + cascade.bytes, 0);
-  const kept = (["next", "previous"] as const)
-    .map((word) => besideProgram(process.execPath, word))
-    .filter((file) => process.argv[1] === process.execPath && existsSync(file));
   const steps: readonly (Step | false)[] = [
     isServiceInstalled(context) === true && {
       plan: "Stop the service and remove it",
@@ -121,7 +118,7 @@ async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
         return [];
       },
     },
-    ...kept.map((file) => ({ plan: `Delete ${file}`, take: () => remove(file).then(() => []) })),
+    ...filesOutside().map((file) => ({ plan: `Delete ${file}`, take: () => remove(file).then(() => []) })),
   ];
   return steps.filter((step) => step !== false);
 }

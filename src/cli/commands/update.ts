@@ -74,6 +74,22 @@ export function installationOf(script: string, node: string, exists: (file: stri
   return { kind: "other", owner: "what installed it", lines: ["millrace restart"] };
 }
 
+function installationHere(): Installation {
+  return installationOf(realpathSync(process.argv[1] ?? ""), process.execPath, existsSync);
+}
+
+/** The files that stay when this program is removed as it was installed: of updates, and the link to the man page that npm forgets. */
+export function filesOutside(): readonly string[] {
+  const here = installationHere();
+  const files =
+    here.kind === "file"
+      ? (["next", "previous"] as const).map((word) => besideProgram(here.program, word))
+      : here.kind === "npm"
+        ? [join(here.prefix, "share/man/man1/millrace.1")]
+        : [];
+  return files.filter((file) => existsSync(file));
+}
+
 /** A program that can take the place of this one. */
 interface Change {
   /** What it is, for the question. */
@@ -100,7 +116,7 @@ export const updateCommand = defineCommand({
   ],
   async run({ options }, context) {
     const { io, out } = context;
-    const installation = installationOf(realpathSync(process.argv[1] ?? ""), process.execPath, existsSync);
+    const installation = installationHere();
     if (installation.kind === "other") {
       out.line(`Millrace is updated by ${installation.owner}. Type:`);
       for (const line of installation.lines) out.line(`  ${line}`);
@@ -185,7 +201,7 @@ interface Wish {
 type Find = (wish: Wish, context: CommandContext) => Promise<Change | undefined>;
 
 /** The file of an update beside the program: `next` while it is brought, `previous` once it is replaced. */
-export function besideProgram(program: string, word: "next" | "previous"): string {
+function besideProgram(program: string, word: "next" | "previous"): string {
   return join(dirname(program), `millrace-${word}${extname(program)}`);
 }
 
