@@ -28,7 +28,7 @@ test("the page, the layer rules and the manifest agree on what a user gets", () 
   const of = (where: string) => rows.filter((row) => row.where === where).map(({ name }) => name);
   const [, list = ""] = /const bundled = \[([^\]]+)\]/.exec(read(".dependency-cruiser.cjs")) ?? [];
   const bundled = [...list.matchAll(/"(\S+)"/g)].map(([, name = ""]) => name);
-  const ofTheDashboard = ["preact", "uplot"];
+  const ofTheDashboard = ["preact"];
   expect(new Set(of("In the package"))).toEqual(new Set([...bundled, ...ofTheDashboard]));
   expect(of("Installed by the user").toSorted()).toEqual(Object.keys(manifest.peerDependencies).toSorted());
 });

@@ -124,19 +124,9 @@ const states: readonly State[] = [
     shows: /1 revoked\./,
   },
   {
-    name: "settings",
-    async enter(page, world) {
-      await page.goto(`${world.url}/#/settings`);
-      await page.getByRole("group", { name: "Alerts" }).waitFor();
-    },
-    shows: /Alerts/,
-  },
-  {
     name: "alerts",
-    async enter(page, world) {
-      await page.goto(`${world.url}/#/settings`);
-      await page.getByRole("group", { name: "Alerts" }).getByRole("button", { name: "On" }).click();
-      await page.getByRole("link", { name: "Overview" }).click();
+    async enter(page) {
+      await page.getByRole("button", { name: "Alert at 80 %" }).click();
       await page.getByRole("button", { name: "Read again" }).click();
       await page.locator(".alerts p").getByText("88 % used").waitFor();
     },

@@ -33,7 +33,6 @@ describeDashboard("the dashboard in many tabs", (open) => {
     await late.goto(world.url);
     await late.locator("[data-turn]").getByText("writing").waitFor();
     expect(feeds).toBe(2);
-    await late.goto(`${world.url}/#/settings`);
     await late.getByRole("button", { name: "Show texts…" }).click();
     await late.getByRole("button", { name: "Show texts", exact: true }).click();
     for (const tab of tabs) await tab.locator("[data-turn] .tail").getByText("Hello").waitFor();

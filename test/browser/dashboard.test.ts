@@ -51,8 +51,8 @@ describeDashboard("the dashboard", (open) => {
     await page.goto(world.url);
     await page.getByText("live", { exact: true }).waitFor();
     const tab = await page.context().newPage();
-    await tab.goto(`${world.url}/#/settings`);
-    await tab.getByRole("group", { name: "Alerts" }).waitFor();
+    await tab.goto(`${world.url}/#/models`);
+    await tab.getByRole("heading", { level: 1, name: "Models" }).waitFor();
     await tab.getByRole("button", { name: "Sign out" }).click();
     await page.getByText("millrace dashboard").waitFor(); // it ended everywhere
     await tab.goto(await world.link());
@@ -99,8 +99,7 @@ describeDashboard("the dashboard", (open) => {
   });
 
   it("keeps the colours that were chosen", async () => {
-    const { page, world } = await open();
-    await page.goto(`${world.url}/#/settings`);
+    const { page } = await open();
     const background = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
     const light = await background();
     await page.getByRole("button", { name: "Dark" }).click();
@@ -177,7 +176,7 @@ describeDashboard("the dashboard", (open) => {
     await page.locator("[data-turn]").waitFor();
     world.turns.backend.last.text("Hello");
     await page.locator("[data-turn]").getByText("writing").waitFor();
-    for (const at of ["#/?by=project", "#/models", "#/keys", "#/settings"]) {
+    for (const at of ["#/?by=project", "#/models", "#/keys"]) {
       await page.goto(`${world.url}/${at}`);
       await page.locator("main .card, main .heading").first().waitFor();
       if (at.includes("by=")) await page.locator("section[aria-labelledby=spend]").getByText("Show all 40").waitFor();
@@ -215,11 +214,11 @@ describeDashboard("the dashboard", (open) => {
     await page.getByRole("button", { name: "Read again" }).click();
     await page.getByRole("heading", { level: 1, name: "Millrace" }).waitFor();
     await picture(page, "sign-in");
-    await page.goto(`${world.url}/#/settings`);
+    await page.goto(`${world.url}/#/models`);
     await page.getByRole("heading", { level: 1, name: "Millrace" }).waitFor();
     await page.goto(await world.link());
-    await page.getByRole("group", { name: "Alerts" }).waitFor(); // the page that was asked for
-    expect(page.url()).toBe(`${world.url}/#/settings`);
+    await page.getByRole("heading", { level: 1, name: "Models" }).waitFor(); // the page that was asked for
+    expect(page.url()).toBe(`${world.url}/#/models`);
     await page.getByRole("link", { name: "Overview" }).click();
     await page.getByRole("meter", { name: "Weekly quota" }).waitFor();
   });

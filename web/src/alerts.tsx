@@ -1,18 +1,21 @@
 import { useEffect, useState } from "preact/hooks";
 import { productOfIde } from "../../src/base/ide-name.ts";
 import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
-import { type AlertSettings, alertSettings, chooseAlerts, noteAlerted, wasAlerted } from "./settings.ts";
+import { alertsAreOn, chooseAlerts, noteAlerted, wasAlerted } from "./settings.ts";
 import { amountInWords, whenInWords } from "./words.ts";
 
+/** From which share of a limit on the user wants to know, in percent. */
+const atPercent = 80;
+
 /** Something to tell the user at once; `id` names it, so that it is told once. */
-export interface Alert {
+interface Alert {
   readonly id: string;
   readonly title: string;
   readonly text: string;
 }
 
-/** The limits that have reached the share from which on the user wants to know. Once for each time that a window resets. */
-export function limitAlerts(limits: LimitsEnvelope, atPercent: number, nowMs: number): readonly Alert[] {
+/** The limits that have reached that share. Once for each time that a window resets. */
+function limitAlerts(limits: LimitsEnvelope, nowMs: number): readonly Alert[] {
   return limits.data.flatMap(({ ide, windows }) =>
     windows
       .filter(({ scope, utilization }) => scope !== "model" && (utilization ?? 0) * 100 >= atPercent)
@@ -25,13 +28,11 @@ export function limitAlerts(limits: LimitsEnvelope, atPercent: number, nowMs: nu
 }
 
 /** Tells alerts once each: as a notification of the system where the user allowed it, and on the page. */
-export function useAlerts(limits: LimitsEnvelope | undefined, failures: readonly Alert[]) {
+export function useAlerts(limits: LimitsEnvelope | undefined) {
   const [shown, setShown] = useState<readonly Alert[]>([]);
   useEffect(() => {
-    const { isOn, atPercent, onFailure } = alertSettings();
-    if (!isOn) return;
-    const found = limits === undefined ? [] : limitAlerts(limits, atPercent, Date.now());
-    const fresh = [...found, ...(onFailure ? failures : [])].filter(({ id }) => !wasAlerted(id));
+    if (!alertsAreOn() || limits === undefined) return;
+    const fresh = limitAlerts(limits, Date.now()).filter(({ id }) => !wasAlerted(id));
     for (const { id, title, text } of fresh) {
       noteAlerted(id);
       if (!("Notification" in globalThis) || Notification.permission !== "granted") continue;
@@ -39,33 +40,20 @@ export function useAlerts(limits: LimitsEnvelope | undefined, failures: readonly
       told.addEventListener("click", () => window.focus());
     }
     if (fresh.length > 0) setShown((before) => [...before, ...fresh].slice(-mostShown));
-  }, [limits, failures]);
+  }, [limits]);
   return { shown, dismiss: (id: string) => setShown((before) => before.filter((alert) => alert.id !== id)) };
 }
 
-/** The user's choice, and what the browser allows. Turning alerts on asks the browser for its permission. */
-export function useAlertSettings() {
-  const [settings, setSettings] = useState(alertSettings);
-  const [permission, setPermission] = useState(permissionNow);
-  const choose = (part: Partial<AlertSettings>) => {
-    const chosen = { ...settings, ...part };
-    chooseAlerts(chosen);
-    setSettings(chosen);
-    if (part.isOn === true && permission === "default") void Notification.requestPermission().then(setPermission);
-  };
-  return { settings, permission, choose };
-}
-
-function permissionNow(): NotificationPermission | "missing" {
-  return "Notification" in globalThis ? Notification.permission : "missing";
-}
-
-/** Alerts on or off, beside the limits that they are about. */
+/** Alerts on or off, beside the limits that they are about. Turning them on asks the browser for its permission to notify. */
 export function AlertSwitch() {
-  const { settings, choose } = useAlertSettings();
-  const { isOn, atPercent } = settings;
+  const [isOn, setOn] = useState(alertsAreOn);
+  const change = () => {
+    chooseAlerts(!isOn);
+    setOn(!isOn);
+    if (!isOn && "Notification" in globalThis) void Notification.requestPermission();
+  };
   return (
-    <button type="button" class="quiet" aria-pressed={isOn} onClick={() => choose({ isOn: !isOn })}>
+    <button type="button" class="quiet" aria-pressed={isOn} onClick={change}>
       {`Alert at ${atPercent} %`}
     </button>
   );

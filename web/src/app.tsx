@@ -3,20 +3,20 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { namesTurns } from "./address.ts";
 import { Alerts, useAlerts } from "./alerts.tsx";
 import { api, onSessionChange, signIn, signOut, storedSession } from "./api.ts";
-import { useSilentSince } from "./gateway-link.ts";
+import { noteSilence, useSilentSince } from "./gateway-link.ts";
 import { HealthBanner, usePageHealth } from "./health-banner.tsx";
 import { useListKeys } from "./list-keys.ts";
 import { useFeed, useRunningCount } from "./live-turns.ts";
 import { Overview } from "./overview.tsx";
 import { Palette } from "./palette.tsx";
-import { CopyLine, Loading } from "./parts.tsx";
+import { Choice, CopyLine, Loading } from "./parts.tsx";
 import { Place } from "./place.tsx";
 import { PricesOfModels, pricesOf } from "./prices.ts";
 import { alertsAreOn, noteWanted, takeWanted } from "./settings.ts";
 import { TextsOfSession, useTexts } from "./texts.tsx";
+import { chooseTheme, themeNow, themes } from "./theme.ts";
 import { useTitle, useTitleNews } from "./title.ts";
-import { onSignedOut, report, useData, useLate } from "./use-data.ts";
-import { useFailures } from "./use-failures.ts";
+import { onSignedOut, report, useData } from "./use-data.ts";
 
 /** The whole page: a heading bar, and the view that the address names (`#/turns/<id>`; the overview otherwise). */
 export function App() {
@@ -56,8 +56,7 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
   const keys = useData("issued keys", api.keys, 60_000);
   const models = useData("models", api.models, 600_000);
   const prices = useMemo(() => pricesOf(models.data), [models.data]);
-  const failures = useFailures();
-  const alerts = useAlerts(limits.data, failures.alerts);
+  const alerts = useAlerts(limits.data);
   useTitleNews(limits.data, useRunningCount());
   const turnId = /^#\/turns\/([\w.-]+)$/.exec(hash)?.[1];
   const view = viewOf(hash);
@@ -97,10 +96,8 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
             <LateModels models={models} />
           ) : view === "#/keys" ? (
             <LateKeys keys={keys} />
-          ) : view === "#/settings" ? (
-            <LateSettings />
           ) : view === "#/" ? (
-            <Overview {...known} limits={limits} failures={failures} />
+            <Overview {...known} limits={limits} />
           ) : (
             <NoPage />
           )}
@@ -108,6 +105,7 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
         <Palette />
         <footer>
           {known.health.data !== undefined && <span>Millrace {known.health.data.version}</span>}
+          <ThemeChoice />
           <span class="keys-help">
             <kbd>Ctrl</kbd> <kbd>K</kbd> finds all commands. <kbd>j</kbd> and <kbd>k</kbd> go through the lists.
           </span>
@@ -120,21 +118,34 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
 /** A page that most visits do not come to: it is loaded when it is shown. */
 function late<Props extends object>(load: () => Promise<FunctionComponent<Props>>): FunctionComponent<Props> {
   return (props) => {
-    const Page = useLate(load);
-    return Page === undefined ? <Loading lines={6} /> : <Page {...props} />;
+    const [loaded, setLoaded] = useState<{ readonly Page: FunctionComponent<Props> }>();
+    useEffect(() => {
+      load().then(
+        (Page) => setLoaded({ Page }),
+        () => noteSilence(), // the gateway went away: the page's banner says so
+      );
+    }, []);
+    return loaded === undefined ? <Loading lines={6} /> : <loaded.Page {...props} />;
   };
 }
 
 const LateModels = late(async () => (await import("./models-page.tsx")).ModelsPage);
 const LateTurn = late(async () => (await import("./turn-page.tsx")).TurnPage);
 const LateKeys = late(async () => (await import("./keys-page.tsx")).KeysPage);
-const LateSettings = late(async () => (await import("./settings-page.tsx")).SettingsPage);
+
+function ThemeChoice() {
+  const [theme, setTheme] = useState(themeNow);
+  const choose = (chosen: typeof theme) => {
+    chooseTheme(chosen);
+    setTheme(chosen);
+  };
+  return <Choice label="Colours" options={themes} value={theme} onChange={choose} />;
+}
 
 const views = [
   { name: "Overview", at: "#/" },
   { name: "Models", at: "#/models" },
   { name: "Keys", at: "#/keys" },
-  { name: "Settings", at: "#/settings" },
 ] as const;
 
 /** The view that an address names; undefined for that of a turn, and for one that names none. */

@@ -1,26 +1,19 @@
 import type { ComponentChildren } from "preact";
-import { useContext, useEffect, useState } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
 import type { ModelsEnvelope } from "../../src/gateway/dashboard/inventory.ts";
-import type { SpendEnvelope } from "../../src/usage/envelope.ts";
-import { creditsOfAll } from "../../src/usage/prices.ts";
-import { api } from "./api.ts";
 import { familiesOf, type Model, rangeOf, sortedBy } from "./model-families.ts";
 import { Choice, CopyButton, Loaded, type Order, SortHead } from "./parts.tsx";
-import { creditsInWords, type Prices, PricesOfModels } from "./prices.ts";
+import { type Prices, PricesOfModels } from "./prices.ts";
 import { useTitle } from "./title.ts";
-import { type DataState, useData, useNow } from "./use-data.ts";
-import { When } from "./when.tsx";
+import type { DataState } from "./use-data.ts";
 import { count, shortCount } from "./words.ts";
 
 /** The models of the account as a table to decide with: one row for each family, with its variants under it. */
 export function ModelsPage({ models }: { readonly models: DataState<ModelsEnvelope> }) {
   const [search, setSearch] = useState("");
   const [onlyFree, setOnlyFree] = useState(false);
-  const { data: week } = useData("week by model", (signal) => api.usage({ since: "7d" }, "model", signal));
   const prices = useContext(PricesOfModels);
   useTitle("Models");
-  useEffect(models.reload, [models.reload]); // their last uses are as old as the page
-  const spent = new Map((week?.data ?? []).map((spend) => [spend.key ?? "", spend]));
   return (
     <>
       <div class="heading">
@@ -48,7 +41,7 @@ export function ModelsPage({ models }: { readonly models: DataState<ModelsEnvelo
           const wanted = onlyFree ? data.filter(({ uid }) => prices.get(uid) === 0) : data;
           const families = familiesOf(wanted, search);
           if (families.length === 0) return <p class="card muted">No model matches.</p>;
-          return <Table families={families} columns={columnsOf(data, spent, prices)} />;
+          return <Table families={families} columns={columnsOf(data, prices)} />;
         }}
       </Loaded>
     </>
@@ -67,21 +60,11 @@ interface Column {
 }
 
 /** Columns of what is known of models: one that would be empty in every row is left out. */
-function columnsOf(
-  all: readonly Model[],
-  spent: ReadonlyMap<string, SpendEnvelope>,
-  prices: Prices,
-): readonly Column[] {
+function columnsOf(all: readonly Model[], prices: Prices): readonly Column[] {
   const least = (values: readonly (number | null | undefined)[]) => {
     const known = values.filter((value) => value !== null && value !== undefined);
     return known.length === 0 ? undefined : Math.min(...known);
   };
-  const spendsOf = (models: readonly Model[]) => models.flatMap(({ uid }) => spent.get(uid) ?? []);
-  const usedOf = (models: readonly Model[]) =>
-    models
-      .flatMap(({ last_used_at }) => last_used_at ?? [])
-      .toSorted()
-      .at(-1);
   const columns: readonly Column[] = [
     { title: "Vendor", look: "extra", of: ([model]) => model?.vendor, sort: ([model]) => model?.vendor, first: "asc" },
     {
@@ -90,16 +73,6 @@ function columnsOf(
       of: costOf,
       sort: (models) => least(models.map(({ uid }) => prices.get(uid))),
       first: "asc",
-    },
-    {
-      title: "This week",
-      look: "number",
-      of: (models) => weekInWords(spendsOf(models)),
-      sort: (models) => {
-        const spends = spendsOf(models);
-        return spends.length === 0 ? undefined : (creditsOfAll(spends)?.value ?? 0);
-      },
-      first: "desc",
     },
     {
       title: "Context",
@@ -115,16 +88,6 @@ function columnsOf(
       sort: (models) => least(models.map(({ max_output_tokens }) => max_output_tokens)),
       first: "desc",
     },
-    {
-      title: "Last used",
-      look: "extra",
-      of: (models) => {
-        const at = usedOf(models);
-        return at === undefined ? undefined : <Used at={at} />;
-      },
-      sort: usedOf,
-      first: "desc",
-    },
   ];
   return columns.filter(({ of }) => of(all) !== undefined);
 }
@@ -135,25 +98,6 @@ const nameColumn: Pick<Column, "title" | "look" | "sort" | "first"> = {
   sort: ([model]) => model?.name,
   first: "asc",
 };
-
-function Used({ at }: { readonly at: string }) {
-  return <When at={at} now={useNow(60_000)} isPast />;
-}
-
-/** `~12 credits`, and of how many turns; turns alone where no price is known. */
-function weekInWords(spends: readonly SpendEnvelope[]): ComponentChildren | undefined {
-  if (spends.length === 0) return undefined;
-  const turns = spends.reduce((sum, spend) => sum + spend.turns, 0);
-  const credits = creditsOfAll(spends);
-  const words = `${count(turns)} ${turns === 1 ? "turn" : "turns"}`;
-  if (credits === undefined) return words;
-  return (
-    <>
-      {`${creditsInWords(credits)} credits`}
-      <span class="muted small block">{words}</span>
-    </>
-  );
-}
 
 function Table(props: { readonly families: ReturnType<typeof familiesOf>; readonly columns: readonly Column[] }) {
   const { columns } = props;
@@ -250,7 +194,7 @@ function ModelRow(props: {
       </th>
       {props.columns.map(({ title, look, of }) => (
         <td key={title} class={look} data-label={title}>
-          {of(models) ?? (title === "Last used" ? <span class="muted">not yet</span> : "–")}
+          {of(models) ?? "–"}
         </td>
       ))}
       <td class="number">

@@ -1,6 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ranges } from "./address.ts";
-import { chooseTheme } from "./theme.ts";
 
 interface Entry {
   readonly name: string;
@@ -18,10 +17,6 @@ const entries: readonly Entry[] = [
   { name: "Failed turns", run: to("#/?status=failed") },
   { name: "Models", run: to("#/models") },
   { name: "Keys", run: to("#/keys") },
-  { name: "Settings", run: to("#/settings") },
-  { name: "Light colours", run: () => chooseTheme("light") },
-  { name: "Dark colours", run: () => chooseTheme("dark") },
-  { name: "Colours of the system", run: () => chooseTheme("system") },
   { name: "Print the week", run: () => print() },
 ];
 

@@ -7,7 +7,6 @@ import { ExportButtons } from "./export.tsx";
 import { useTurnEnd } from "./live-turns.ts";
 import { Loaded, type Order, Section, SortHead } from "./parts.tsx";
 import { creditsInWords } from "./prices.ts";
-import { pageSize } from "./settings.ts";
 import { TextsOfSession, TextsSwitch } from "./texts.tsx";
 import { Outcome } from "./turn-words.tsx";
 import { useData } from "./use-data.ts";
@@ -29,6 +28,8 @@ const columns = [
   ["duration", "Duration", "number"],
 ] as const;
 
+const pageSize = 25;
+
 /** The query of the gateway for what is asked. */
 function queryOf(asked: PageQuery): TurnsQuery {
   const { by: _, from: _from, to: _to, offset: __, ...filters } = asked;
@@ -42,7 +43,7 @@ export function TurnsTable(props: {
 }) {
   const { asked, onChange } = props;
   const offset = Number(asked.offset) || 0;
-  const query = { ...queryOf(asked), offset: String(offset), limit: String(pageSize()) };
+  const query = { ...queryOf(asked), offset: String(offset), limit: String(pageSize) };
   const { areShown } = useContext(TextsOfSession);
   const state = useData(`${areShown} ${JSON.stringify(query)}`, (signal) => api.turnPage(query, signal));
   const groups = groupsOf(state.data);
@@ -278,19 +279,18 @@ function Pager(props: {
   readonly onChange: (offset: number) => void;
 }) {
   const { offset, total, onChange } = props;
-  const size = pageSize();
-  if (total <= size) return null;
-  const last = Math.floor((total - 1) / size) * size;
+  if (total <= pageSize) return null;
+  const last = Math.floor((total - 1) / pageSize) * pageSize;
   return (
     <nav class="pager" aria-label="Pages of turns">
       <button type="button" disabled={offset === 0} onClick={() => onChange(0)}>
         First
       </button>
-      <button type="button" disabled={offset === 0} onClick={() => onChange(offset - size)}>
+      <button type="button" disabled={offset === 0} onClick={() => onChange(offset - pageSize)}>
         Previous
       </button>
-      <span role="status">{`${count(offset + 1)}–${count(Math.min(total, offset + size))} of ${count(total)}`}</span>
-      <button type="button" disabled={offset >= last} onClick={() => onChange(offset + size)}>
+      <span role="status">{`${count(offset + 1)}–${count(Math.min(total, offset + pageSize))} of ${count(total)}`}</span>
+      <button type="button" disabled={offset >= last} onClick={() => onChange(offset + pageSize)}>
         Next
       </button>
       <button type="button" disabled={offset >= last} onClick={() => onChange(last)}>

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, SignedOut, Unreachable } from "./api.ts";
-import { noteSilence, onLinkChange, silentSince, stillSince } from "./gateway-link.ts";
+import { onLinkChange, silentSince, stillSince } from "./gateway-link.ts";
 
 /**
  * What a part of the page has. Loading: neither data nor an error. Shown: data. Stale: data, and the error of a later attempt. Failed: an
@@ -112,18 +112,6 @@ export function useData<T>(
     const isLoading = state.key !== key;
     return { data, error: isLoading ? undefined : error, readAtMs, isLoading, reload };
   }, [state, key, reload]);
-}
-
-/** A part of the page's code that comes once the rest is there; undefined until then. `load` is always the same function. */
-export function useLate<T>(load: () => Promise<T>): T | undefined {
-  const [loaded, setLoaded] = useState<{ readonly part: T }>();
-  useEffect(() => {
-    load().then(
-      (part) => setLoaded({ part }),
-      () => noteSilence(), // the gateway went away: the page's banner says so
-    );
-  }, [load]);
-  return loaded?.part;
 }
 
 /** Does one thing at a time: whether it is under way, and what went wrong. */

@@ -3,13 +3,13 @@ import { productOfIde } from "../../src/base/ide-name.ts";
 import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
 import { hasBothEnds, midnight, type PageQuery, rangeOf, ranges, type Times, timesOf } from "./address.ts";
 import { api, type LimitsHistory } from "./api.ts";
-import type { Chart, Line } from "./chart.tsx";
+import { Chart, type Line } from "./chart.tsx";
 import { type Point, withGaps, withNewest } from "./lines.ts";
-import { Choice, Loaded, Loading, Section } from "./parts.tsx";
+import { Choice, Loaded, Section } from "./parts.tsx";
 import { firstMeasure, type Measure } from "./stacks.ts";
 import { Tiles } from "./tiles.tsx";
 import { UseChart } from "./use-chart.tsx";
-import { useData, useLate } from "./use-data.ts";
+import { useData } from "./use-data.ts";
 import { useBars } from "./use-in-bars.ts";
 
 type Change = (part: Partial<PageQuery>) => void;
@@ -112,7 +112,7 @@ function PlanLines(props: { readonly times: Times; readonly limits: LimitsEnvelo
               : "The chart begins with the second reading of the plan in this time. While this page is open, Millrace reads it every five minutes."}
           </p>
         ) : isUsed ? (
-          <LateChart {...drawn} />
+          <Chart {...drawn} />
         ) : (
           <p class="muted">Nothing of the plan was used in this time.</p>
         )
@@ -120,14 +120,6 @@ function PlanLines(props: { readonly times: Times; readonly limits: LimitsEnvelo
     </Loaded>
   );
 }
-
-/** The chart's library is half of the page's code: it comes once somebody wants to see the plan's lines. */
-function LateChart(props: Parameters<typeof Chart>[0]) {
-  const late = useLate(loadChart);
-  return late === undefined ? <Loading lines={8} /> : <late.Chart {...props} />;
-}
-
-const loadChart = () => import("./chart.tsx");
 
 /** The history's lines of two readings or more, up to the end. Each ends at the reading that the cards show: the two must not contradict. */
 function linesOf(history: LimitsHistory, limits: LimitsEnvelope | undefined, until: string | undefined) {
