@@ -5,7 +5,6 @@ import { serveSettings } from "../src/cli/commands/config.ts";
 import { serveCommand } from "../src/cli/commands/serve.ts";
 import { loadAll } from "../src/cli/main.ts";
 import { kebab } from "../src/cli/options.ts";
-import { movedCommands } from "../src/cli/outlines.ts";
 import { defaultPort, gatewayOptions } from "../src/cli/serve/gateway-options.ts";
 import { readSettings } from "../src/cli/settings.ts";
 import { exitCodes } from "../src/cli/terminal/exit-codes.ts";
@@ -132,7 +131,7 @@ test("every command, option, setting and variable that a page or a sentence of t
     "--all",
     ...all.flatMap((each) => Object.keys(each.options).map((name) => `--${kebab(name)}`)),
   ]);
-  const names = new Set([...commands.map(({ name }) => name), "help", ...movedCommands.keys()]);
+  const names = new Set([...commands.map(({ name }) => name), "help"]);
   const settings = new Set(serveSettings(serveCommand).map(({ key }) => key.replace("serve.", "")));
   const wrong: string[] = [];
   for (const file of [...pages, ...sources]) {

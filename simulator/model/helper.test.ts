@@ -30,7 +30,6 @@ describe("the default model", () => {
   it.each([
     ["count to 5", "1, 2, 3, 4, 5"],
     ["Please count from 7 to 9.", "7, 8, 9"],
-    ["list 3 things", "1. apple\n2. birch\n3. cedar"],
     ["echo: hello\nworld", "hello\nworld"],
   ])("answers %j", async (question, answer) => {
     expect(await ask(question)).toBe(answer);
@@ -40,12 +39,8 @@ describe("the default model", () => {
     expect(await ask("Who are you?")).toMatch(/Millrace simulator, playing SWE-1\.6 \(swe-1-6\)/);
   });
 
-  it("writes text of an exact length, whole lines of code, and Markdown", async () => {
+  it("writes text of an exact length", async () => {
     expect(await ask("write 1234 characters of prose")).toHaveLength(1234);
-    const code = await ask("write 40 lines of python code");
-    expect(code.split("\n")).toHaveLength(42);
-    expect(code).toMatch(/^```python\n/);
-    expect(await ask("write 2000 characters of markdown")).toMatch(/^# .*[\s\S]*\n\| gate \| flow \|/);
   });
 
   it("says what kind of image it was shown", async () => {

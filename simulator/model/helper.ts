@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { agentAnswer } from "./agent.ts";
-import { code, markdown, prose } from "./generated-text.ts";
+import { prose } from "./generated-text.ts";
 import { instanceOf } from "./instance.ts";
 import { lastUserMessage } from "./last-message.ts";
 import type { Model, ModelDelta, ModelPrompt } from "./model.ts";
@@ -15,33 +15,14 @@ interface Skill {
 const number = (digits: string | undefined, otherwise: number, limit: number) =>
   Math.min(limit, digits === undefined ? otherwise : Number(digits.replaceAll(/[,_]/g, "")));
 
-const words = "apple birch cedar delta ember fjord grove heron islet jetty kelp linen".split(" ");
-
 const skills: readonly Skill[] = [
   { asks: /^\s*echo-prompt\b/im, answer: (_, prompt) => wholePrompt(prompt) },
   { asks: /^\s*recall:[ \t]*([\w-]+)/im, answer: (match, prompt) => recalled(match[1] ?? "", prompt) },
   { asks: /^\s*echo:[ \t]*([\s\S]*)$/im, answer: (match) => match[1] ?? "" },
   { asks: /\bcount(?:\s+from\s+(\d+))?\s+(?:up\s+)?to\s+(\d[\d,_]*)/i, answer: (match) => count(match) },
   {
-    asks: /\b(?:write|give|produce)\b[^.\n]*?(\d[\d,_]*)\s+lines?\s+of\s+(?:(python|rust|go|typescript|javascript)\s+)?code/i,
-    answer: (match) => code((match[2] ?? "typescript").toLowerCase(), number(match[1], 20, 20_000)),
-  },
-  {
-    asks: /\b(?:write|give|produce)\b[^.\n]*?(\d[\d,_]*)\s+(?:characters?|chars?)\s+of\s+markdown|\bmarkdown\b[^.\n]*?(\d[\d,_]*)\s+(?:characters?|chars?)/i,
-    answer: (match) => markdown(number(match[1] ?? match[2], 800, 5_000_000)),
-  },
-  {
     asks: /\b(?:write|give|produce)\b[^.\n]*?(\d[\d,_]*)\s+(?:characters?|chars?)/i,
     answer: (match) => prose(number(match[1], 800, 5_000_000)),
-  },
-  { asks: /\bmarkdown\b/i, answer: () => markdown(800) },
-  {
-    asks: /\b(?:write|show|give)\b[^.\n]*\b(?:(python|rust|go|typescript|javascript)\b[^.\n]*)?\b(?:code|function|program)\b/i,
-    answer: (match) => code((match[1] ?? "typescript").toLowerCase(), 12),
-  },
-  {
-    asks: /\blist\s+(\d+)\b/i,
-    answer: (match) => list(number(match[1], 5, 1000)),
   },
   {
     asks: /\b(?:images?|pictures?|screenshots?|photos?)\b|^\[image \d+\]$/im,
@@ -57,7 +38,7 @@ const skills: readonly Skill[] = [
   },
   {
     asks: /^\s*(?:hi|hello|hey)\b/i,
-    answer: () => "Hello! I am the Millrace simulator. Ask me to count, list, echo, or write Markdown or code.",
+    answer: () => "Hello! I am the Millrace simulator. Ask me to count, to echo, or to write some characters.",
   },
 ];
 
@@ -66,10 +47,6 @@ function count(match: RegExpExecArray): string {
   const to = number(match[2], 10, 100_000);
   const size = Math.max(0, Math.min(100_000, to - from + 1));
   return Array.from({ length: size }, (_, i) => from + i).join(", ");
-}
-
-function list(size: number): string {
-  return Array.from({ length: size }, (_, i) => `${i + 1}. ${words[i % words.length] ?? ""}`).join("\n");
 }
 
 /** Kind and size, and for a PNG its width and height: facts that need no look at the picture. */
@@ -148,7 +125,7 @@ function ownAnswer(prompt: ModelPrompt, offer: Offer): string {
 
 function fallback(asked: string, prompt: ModelPrompt): string {
   const quoted = asked.length > 200 ? `${asked.slice(0, 200)}…` : asked;
-  return `This is the Millrace simulator, playing ${prompt.modelLabel}. You wrote: ${JSON.stringify(quoted)}. I can count ("count to 20"), list ("list 5 things"), echo ("echo: …", "echo-prompt"), and write Markdown or code of a given length ("write 40 lines of Python code").`;
+  return `This is the Millrace simulator, playing ${prompt.modelLabel}. You wrote: ${JSON.stringify(quoted)}. I can count ("count to 20"), echo ("echo: …", "echo-prompt") and write ("write 400 characters").`;
 }
 
 /** The answer as JSON of the demanded shape, or spoilt as models spoil it. */

@@ -4,7 +4,7 @@ import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { withFileReason } from "../base/node/file-problem.ts";
 import type { Command, CommandContext, CommandInput } from "./command.ts";
 import { kebab, namesOfServe, type OptionSpec } from "./options.ts";
-import { commandIn, everyday, movedCommands } from "./outlines.ts";
+import { commandIn, everyday } from "./outlines.ts";
 import { version } from "./package-files.ts";
 import { readSettings } from "./settings.ts";
 import { wrapLine, wrapProse } from "./terminal/display-width.ts";
@@ -46,12 +46,6 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
       return exitCodes.ok;
     }
     refuseRelativeHome(io.env["MILLRACE_HOME"] ?? "");
-    const typed = commandIn(argv);
-    const now = movedCommands.get(typed);
-    if (now !== undefined) {
-      const message = `\`millrace ${typed}\` is now \`millrace ${now}\`.`;
-      throw new MillraceError("invalid_request", message, { hint: "" });
-    }
     await program.parseAsync(wordsFor(argv, available), { from: "user" });
     return code;
   };

@@ -101,16 +101,6 @@ test("an unknown command or option exits 64 with the nearest name", async () => 
 });
 
 test.each([
-  [["cascades", "list", "--json"], "`millrace cascades` is now `millrace doctor --conversations`."],
-  [["--debug", "schema", "--all"], "`millrace schema` is now `millrace doctor --schema`."],
-  [["help", "schema"], "`millrace schema` is now `millrace doctor --schema`."],
-])("the command line %j exits 64 and names the new way", async (argv, message) => {
-  const { code, stdout, stderr } = await millrace(argv);
-  expect(code).toBe(64);
-  expect(stdout + stderr).toContain(message);
-});
-
-test.each([
   [["help", "prope"], "error: Unknown command 'prope'.\nhint: Did you mean probe?"],
   [["prope", "--help"], "error: Unknown command 'prope'.\nhint: Did you mean probe?"],
   [["-h", "prope"], "error: Unknown command 'prope'.\nhint: Did you mean probe?"],

@@ -75,12 +75,6 @@ export const outlines = {
   uninstall: outline("uninstall", "Set up", "Remove everything that Millrace made on this machine"),
 } as const satisfies Readonly<Record<string, CommandOutline>>;
 
-/** Commands that became an option of another one, by the words to type now. */
-export const movedCommands: ReadonlyMap<string, string> = new Map([
-  ["cascades", "doctor --conversations"],
-  ["schema", "doctor --schema"],
-]);
-
 /** The name of the command that a command line runs or asks help for; empty without one. */
 export function commandIn(argv: readonly string[]): string {
   const [first = "", second = ""] = argv.filter((word) => !word.startsWith("-"));

@@ -174,7 +174,7 @@ export const rows: Readonly<Record<string, Row>> = {
     more: [
       ["service install", /The service \(launchd\) serves on http/],
       ["service install", /The service \(launchd\) serves on http/], // over the first one, which takes its time to end
-      ["service status", /Library\/LaunchAgents\/dev\.millrace\.gateway\.plist/],
+      ["service", /The service is installed/],
       ["service uninstall", /The service is removed/],
     ],
   },

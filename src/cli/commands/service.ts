@@ -11,8 +11,8 @@ import { findGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { type ServiceManager, type ServiceSpec, spellStep, takeSteps } from "../service/service-plan.ts";
-import { managerOf, noteService, serviceSpec } from "../service/service-spec.ts";
+import { spellStep, takeSteps } from "../service/service-plan.ts";
+import { isServiceInstalled, managerOf, noteService, serviceSpec } from "../service/service-spec.ts";
 import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
 import { stableNode } from "../terminal/stable-node.ts";
 
@@ -21,7 +21,6 @@ const lookEveryMs = 100;
 
 const summaries = {
   install: "Install the service and start it",
-  status: "Show whether the service is installed and answers",
   uninstall: "Stop the service and remove it",
 } as const;
 type Action = keyof typeof summaries;
@@ -31,12 +30,16 @@ export const serviceCommand: Command = defineCommand({
   description:
     "Runs the gateway as a service of your user: a systemd user unit, a launchd agent, or a task of Windows' Task Scheduler. The options of serve come from the configuration file. --dry-run shows every file and every command first. `millrace stop`, `restart` and `logs` work for a service too.",
   options: {},
-  subcommands: (["install", "status", "uninstall"] as const).map(subcommand),
+  subcommands: (["install", "uninstall"] as const).map(subcommand),
   examples: [
     ["millrace service install --dry-run", "what would be written and run"],
     ["millrace service install", "at every login from now on"],
   ],
-  run: (_, context) => actOnService("status", context),
+  run: async (_, context) => {
+    if (!isServiceInstalled(context)) throw notInstalled();
+    context.out.line("The service is installed. `millrace status` shows whether it serves.");
+    return exitCodes.ok;
+  },
 });
 
 function subcommand(action: Action): Command {
@@ -70,7 +73,6 @@ export async function actOnService(
     }
     return exitCodes.ok;
   }
-  if (action === "status") return status(manager, spec, context);
   if (action === "uninstall" && !existsSync(manager.definition(spec)))
     throw nothingHere("The service is not installed, so there is nothing to remove.", "");
   if (action !== "install" && !existsSync(manager.definition(spec))) throw notInstalled();
@@ -101,26 +103,6 @@ export async function actOnService(
       out.note(`It runs ${path}. When an upgrade of Node takes ${until} away, run \`millrace service install\` again.`);
   }
   return exitCodes.ok;
-}
-
-async function status(manager: ServiceManager, spec: ServiceSpec, context: CommandContext): Promise<number> {
-  const { io, out, signal } = context;
-  if (!existsSync(manager.definition(spec))) throw notInstalled();
-  const [step] = manager.steps(spec).status;
-  if (step?.kind !== "run") return exitCodes.internal;
-  const answer = await commandRunner(childEnvironment("tool", io.env, io.platform))(
-    step.program,
-    step.args,
-    { limitMs: waitMs },
-    signal,
-  );
-  if (!answer.ok) throw new MillraceError("degraded", `\`${spellStep(step)}\` failed: ${answer.why}.`);
-  const url = await serving(context);
-  const isRunning = manager.isRunning(answer.value);
-  out.line(`installed   ${manager.definition(spec)}`);
-  out.line(`${manager.title.padEnd(11)} ${isRunning ? "runs it" : "does not run it"}`);
-  out.line(`gateway     ${url === undefined ? "does not answer" : `serves on ${url}`}`);
-  return isRunning && url !== undefined ? exitCodes.ok : exitCodes.negative;
 }
 
 /** A gateway that the service did not start has the port: the service would end at once. */

@@ -28,10 +28,8 @@ export const launchd: ServiceManager = {
       ],
       uninstall: [unload, { kind: "remove", file }],
       restart: [launchctl("kickstart", "-k", service)],
-      status: [launchctl("print", service)],
     };
   },
-  isRunning: ({ stdout }) => /^\s*state = running$/m.test(stdout),
   note: "It starts when you log in.",
 };
 

@@ -24,7 +24,7 @@ export interface ServiceSpec {
   readonly uid: number;
 }
 
-export type ServiceAction = "install" | "restart" | "status" | "uninstall";
+export type ServiceAction = "install" | "restart" | "uninstall";
 
 /** One thing to do to the system, as data, so that it can be shown first. */
 export type ServiceStep =
@@ -49,8 +49,6 @@ export interface ServiceManager {
   /** The file that is there while the service is installed. */
   readonly definition: (spec: ServiceSpec) => string;
   readonly steps: (spec: ServiceSpec) => Readonly<Record<ServiceAction, readonly ServiceStep[]>>;
-  /** Whether the output of the `status` step means that the service runs. */
-  readonly isRunning: (answer: { readonly stdout: string; readonly exitCode: number }) => boolean;
   /** The note to the user after the installation. */
   readonly note: string;
 }

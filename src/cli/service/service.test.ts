@@ -170,24 +170,6 @@ test.each<[NodeJS.Platform, ServiceAction, readonly string[]]>([
   expect(managerOf(platform)?.steps(spec)[action].map(spellStep)).toEqual(steps);
 });
 
-test.each([
-  [
-    "runs",
-    "gui/501/dev.millrace.gateway = {\n\tactive count = 1\n\tpath = /Users/ada/x.plist\n\tstate = running\n\n\tpid = 42\n}\n",
-    true,
-  ],
-  [
-    "waits",
-    "gui/501/dev.millrace.gateway = {\n\tactive count = 0\n\tstate = not running\n\n\tlast exit code = 1\n}\n",
-    false,
-  ],
-  ["was throttled", "gui/501/dev.millrace.gateway = {\n\tstate = spawn scheduled\n\tminimum runtime = 10\n}\n", false],
-  ["has a part that runs", "gui/501/dev.millrace.gateway = {\n\tstate = waiting\n\tjob state = running\n}\n", false],
-  ["is unknown", "", false],
-])("launchctl print of a service that %s", (_, stdout, runs) => {
-  expect(managerOf("darwin")?.isRunning({ stdout, exitCode: stdout === "" ? 113 : 0 })).toBe(runs);
-});
-
 test("an old service is waited for until its manager does not know it any more", async () => {
   const ran: string[] = [];
   const run = (program: string, args: readonly string[]) => {

@@ -22,10 +22,8 @@ export const systemd: ServiceManager = {
       ],
       uninstall: [ifThere(systemctl("disable", "--now", unit)), { kind: "remove", file }, ifThere(reload)],
       restart: [systemctl("restart", unit)],
-      status: [systemctl("is-active", unit)],
     };
   },
-  isRunning: ({ stdout }) => stdout.trim() === "active",
   note: "It starts when you log in. `loginctl enable-linger` starts it with the machine, and keeps it after you log out.",
 };
 

@@ -28,10 +28,8 @@ export const taskScheduler: ServiceManager = {
         { kind: "remove", file: script },
       ],
       restart: [run], // the gateway has ended by itself: `/End` would end the agents' hosts too
-      status: [schtasks("/Query", "/TN", task, "/FO", "CSV", "/NH")],
     };
   },
-  isRunning: ({ exitCode }) => exitCode === 0, // the state's word depends on the language: the gateway's answer decides
   note: "It starts when you log in.",
 };
 
