@@ -50,6 +50,7 @@ test("the exit codes of the entry, which loads nothing first, are those of the c
   expect(used).toEqual([
     exitCodes.unavailable,
     exitCodes.unavailable,
+    exitCodes.unavailable,
     exitCodes.ok,
     exitCodes.cannotCreate,
     exitCodes.interrupted,

@@ -19,6 +19,7 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
+import { writeJson } from "../../base/json.ts";
 import { childEnvironment } from "../../base/node/child-environment.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { loopbackAgent } from "../../base/node/loopback.ts";
@@ -188,8 +189,7 @@ function releaseRecord(folder: string) {
   }
   return {
     ...record,
-    write: (next: z.output<typeof recordSchema>) =>
-      replaceFileSync(file, `${JSON.stringify({ ...record, ...next })}\n`),
+    write: (next: z.output<typeof recordSchema>) => replaceFileSync(file, `${writeJson({ ...record, ...next })}\n`),
   };
 }
 
