@@ -82,6 +82,7 @@ it("nothing under src/cli prints but the output, the first line of the program, 
     .filter((name) => printing.test(readFileSync(join(root, name), "utf8")));
   expect(files.toSorted()).toEqual([
     "bin.ts", // hands both streams over, and prints a status line that statusline-fast.ts has read through `visible`
+    "chat/hold-conversation.ts", // Node's editor of lines, which shows what the user types
     "gateway-process/gateway-log.ts", // through `visible`
     "terminal/ask-yes.ts", // the line break that a question is left with
     "terminal/output.ts",

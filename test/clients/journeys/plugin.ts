@@ -163,7 +163,7 @@ interface OpenCodeServer {
   readonly url: string;
   readonly patience: AbortSignal;
   /** Sends a user's message in one session, and answers with all that came of it, as JSON. */
-  ask(text: string): Promise<string>;
+  readonly ask: (text: string) => Promise<string>;
 }
 
 /** Runs OpenCode's own server, as its window does. */
