@@ -8,7 +8,7 @@ export interface Line {
   readonly points: readonly Point[];
 }
 
-/** Lines over the time that was asked for, in epoch seconds. The slider below them chooses a time; what each line stood at is said there. */
+/** Lines over a time, in epoch seconds. A slider below the lines chooses a moment, and a text beside the slider says each line's value. */
 export function Chart(props: { readonly lines: readonly Line[]; readonly from: number; readonly to: number }) {
   const { lines, from, to } = props;
   const times = [...new Set(lines.flatMap(({ points }) => points.map(([at]) => at)))].sort((a, b) => a - b);
