@@ -12,7 +12,7 @@ export function temporaryHome(): string {
   const home = mkdtempSync(join(tmpdir(), "millrace-test-"));
   onTestFinished(async () => {
     const left = holderOf(join(home, ".millrace/gateway.json"));
-    if (left?.startedBy === "command") {
+    if (left?.startedBy === "command" || left?.startedBy === "background") {
       process.kill(left.pid, "SIGTERM");
       await until(() => !processRuns(left.pid));
     }
