@@ -3,9 +3,10 @@ import { stringify } from "smol-toml";
 import { isObject } from "../../base/json.ts";
 import {
   type Client,
-  exemptionNotes,
+  inFile,
   json,
   limitsOf,
+  linesIn,
   type Machine,
   none,
   npm,
@@ -35,15 +36,11 @@ export const codex: Client = {
       win32: [],
     },
   },
-  edits: (target, { words }, { homeFolder, env, platform }) => [
-    {
-      kind: "block",
-      file: join(env["CODEX_HOME"] || join(homeFolder, ".codex"), "millrace.config.toml"),
-      lines: stringify(codexSettings(target, { auth: programOf(words, platform) }))
-        .trimEnd()
-        .split("\n"),
-    },
-  ],
+  edits(target, { words }, { homeFolder, env, platform }) {
+    const settings = stringify(codexSettings(target, { auth: programOf(words, platform) }));
+    const file = join(env["CODEX_HOME"] || join(homeFolder, ".codex"), "millrace.config.toml");
+    return [linesIn(file, settings.trimEnd().split("\n"))];
+  },
   notes: () => ["Start it with: codex --profile millrace"],
   launch: (target, { variable }) => ({
     args: dotted(codexSettings(target, { env_key: variable })).flatMap((setting) => ["-c", setting]),
@@ -125,38 +122,29 @@ export const qwenCode: Client = {
       win32: ["C:\\ProgramData\\qwen-code\\settings.json"],
     },
   },
-  edits: ({ url, model, models }, { value: key, variable }, { homeFolder }) => [
-    {
-      kind: "json",
-      file: join(homeFolder, ".qwen", "settings.json"),
-      isSecret: true,
-      set: [
-        ...models.map(({ id, name, contextTokens, maxOutputTokens }) =>
-          put(
-            "modelProviders.openai",
-            {
-              id,
-              name: `${name} (Millrace)`,
-              baseUrl: `${url}/v1`,
-              envKey: variable,
-              generationConfig: told({
-                contextWindowSize: contextTokens,
-                samplingParams: maxOutputTokens && { max_tokens: maxOutputTokens },
-              }),
-            },
-            { key: "id" },
-          ),
-        ),
+  edits({ url, model, models }, { value: key, variable }, { homeFolder }) {
+    const providers = models.map(({ id, name, contextTokens, maxOutputTokens }) => ({
+      id,
+      name: `${name} (Millrace)`,
+      baseUrl: `${url}/v1`,
+      envKey: variable,
+      generationConfig: told({
+        contextWindowSize: contextTokens,
+        samplingParams: maxOutputTokens && { max_tokens: maxOutputTokens },
+      }),
+    }));
+    return [
+      inFile(
+        join(homeFolder, ".qwen", "settings.json"),
+        ...providers.map((provider) => put("modelProviders.openai", provider, { key: "id" })),
         put(`env.${variable}`, key),
         put("security.auth.selectedType", "openai"),
         put("model.name", model),
-      ],
-    },
-  ],
-  notes: (target, _key, env) => [
-    "All of these models are in Qwen Code's list under `/model`.",
-    ...exemptionNotes("A settings file of Qwen Code", target, env),
-  ],
+      ),
+    ];
+  },
+  notes: () => ["All of these models are in Qwen Code's list under `/model`."],
+  proxyIn: "A settings file of Qwen Code",
   // a provider of the user's or the project's that has this model's name would win over the arguments
   launch: ({ url, model }, run, machine) => {
     const provider = { id: model, name: model, baseUrl: `${url}/v1`, envKey: run.variable };
@@ -179,18 +167,12 @@ export const pi: Client = {
     const folder = env["PI_CODING_AGENT_DIR"] || join(homeFolder, ".pi", "agent");
     const preferred = [put("defaultProvider", "millrace"), put("defaultModel", target.model)];
     return [
-      {
-        kind: "json",
-        file: join(folder, "models.json"),
-        set: [put("providers.millrace", piProvider(target, `!${command}`))],
-      },
-      { kind: "json", file: join(folder, "settings.json"), set: preferred },
+      inFile(join(folder, "models.json"), put("providers.millrace", piProvider(target, `!${command}`))),
+      inFile(join(folder, "settings.json"), ...preferred),
     ];
   },
-  notes: (target, _key, env) => [
-    "All of these models are in pi's list under `/model`.",
-    ...exemptionNotes("A settings file of pi", target, env),
-  ],
+  notes: () => ["All of these models are in pi's list under `/model`."],
+  proxyIn: "A settings file of pi",
   launch: (target, { variable, folder }) => {
     const file = join(folder, "pi.js");
     const registered = JSON.stringify(piProvider(target, `$${variable}`), null, 2);
@@ -227,14 +209,10 @@ export const droid: Client = {
   programs: ["droid"],
   install: npm("droid"),
   refused: /^--settings(?:=|$)/,
-  edits: (target, { value: key }, { homeFolder }) => [
-    {
-      kind: "json",
-      file: join(homeFolder, ".factory", "settings.json"),
-      isSecret: true,
-      set: droidModels(target, key).map((model) => put("customModels", model, { key: "id" })),
-    },
-  ],
+  edits(target, { value: key }, { homeFolder }) {
+    const models = droidModels(target, key).map((model) => put("customModels", model, { key: "id" }));
+    return [inFile(join(homeFolder, ".factory", "settings.json"), ...models)];
+  },
   notes: ({ model }) => [
     `Pick the model with /model, or: droid exec --model custom:millrace:${model} "…"`,
     'In scripts, add --output-format stream-json: as text, droid shows "Exec failed" instead of each error message.',
@@ -290,17 +268,11 @@ export const goose: Client = {
       supports_streaming: true,
     };
     return [
-      {
-        kind: "json",
-        file: join(folder, "custom_providers", "millrace.json"),
-        isSecret: true,
-        set: Object.entries(provider).map(([name, value]) => put(name, value)),
-      },
-      {
-        kind: "yaml",
-        file: join(folder, "config.yaml"),
-        set: [put("GOOSE_PROVIDER", "millrace"), put("GOOSE_MODEL", model)],
-      },
+      inFile(
+        join(folder, "custom_providers", "millrace.json"),
+        ...Object.entries(provider).map(([name, value]) => put(name, value)),
+      ),
+      inFile(join(folder, "config.yaml"), put("GOOSE_PROVIDER", "millrace"), put("GOOSE_MODEL", model)),
     ];
   },
   notes: (target, _key, env) => {
@@ -353,20 +325,14 @@ export const geminiCli: Client = {
   edits: ({ url, model }, { value: key }, { homeFolder, env }) => {
     const folder = join(env["GEMINI_CLI_HOME"] || homeFolder, ".gemini");
     const lines = [`GOOGLE_GEMINI_BASE_URL=${url}`, `GEMINI_API_KEY=${key}`];
-    return [
-      { kind: "block", file: join(folder, ".env"), isSecret: true, lines },
-      {
-        kind: "json",
-        file: join(folder, "settings.json"),
-        set: [put("security.auth.selectedType", "gemini-api-key"), put("model.name", model)],
-      },
-    ];
+    const chosen = [put("security.auth.selectedType", "gemini-api-key"), put("model.name", model)];
+    return [linesIn(join(folder, ".env"), lines), inFile(join(folder, "settings.json"), ...chosen)];
   },
-  notes: (target, _key, env) => [
+  notes: () => [
     "It applies in folders that you trust, without an `.env` of their own; `millrace run gemini-cli` works in all.",
     "Gemini CLI reads its key from GEMINI_API_KEY alone. The settings of a project that you trust could send this key to a server of theirs.",
-    ...exemptionNotes("A project's `.env`", target, env),
   ],
+  proxyIn: "A project's `.env`",
   launch: ({ url, model }, run, machine) => {
     const auth = { selectedType: "gemini-api-key" };
     const { env, files } = inSystemSettings(geminiCli, { security: { auth } }, run, machine);

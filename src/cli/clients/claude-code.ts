@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { parse } from "jsonc-parser";
 import { isObject } from "../../base/json.ts";
 import { isExempt, isProxy, loopbackExemption } from "../../base/node/loopback.ts";
-import { type Client, type Machine, none, npm, smallNote, type Target } from "./client.ts";
+import { type Client, inFile, type Machine, none, npm, put, smallNote, type Target } from "./client.ts";
 
 /**
  * Variables that lead Claude Code's requests to another host or cloud, or give them another key or other headers. Settings win over the
@@ -36,23 +36,16 @@ export const claudeCode: Client = {
   refused: /^--(?:settings|managed-settings)(?:=|$)/, // of two the last one counts
   edits: (target, { command }, machine) => {
     const env = (set: Readonly<Record<string, string>>, isAlways: (name: string) => boolean) =>
-      Object.entries(set).map(([name, value]) => ({
-        path: ["env", name],
-        value,
-        ...(!isAlways(name) && { ifThere: true as const }),
-      }));
+      Object.entries(set).map(([name, value]) => put(`env.${name}`, value, isAlways(name) ? {} : { ifThere: true }));
     return [
-      {
-        kind: "json",
-        file: settingsFile(machine),
-        set: [
-          { path: ["apiKeyHelper"], value: `${command} --at ${target.url}` },
-          ...env({ ...variables(target), ...ownExemption(machine) }, () => true),
-          ...env(emptied, (name) => machine.env[name] !== undefined), // settings win over the shell's variables
-          ...env(others(target), () => false),
-          { path: ["model"], value: vendorSpelling(target.model), ifThere: true },
-        ],
-      },
+      inFile(
+        settingsFile(machine),
+        put("apiKeyHelper", `${command} --at ${target.url}`),
+        ...env({ ...variables(target), ...ownExemption(machine) }, () => true),
+        ...env(emptied, (name) => machine.env[name] !== undefined), // settings win over the shell's variables
+        ...env(others(target), () => false),
+        put("model", vendorSpelling(target.model), { ifThere: true }),
+      ),
     ];
   },
   notes: (target) => [

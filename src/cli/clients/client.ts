@@ -105,6 +105,8 @@ export interface Client {
   readonly edits?: (target: Target, key: SetupKey, machine: Machine) => readonly FileEdit[];
   /** Notes for the user after the changes; for a client without changes, the whole instructions, in a shell that has the variables `env`. */
   readonly notes: (target: Target, key: SetupKey, env: Machine["env"]) => readonly string[];
+  /** A file of the client that may name a proxy, which would get the key: no setting of its own exempts this machine. */
+  readonly proxyIn?: string;
   /** How it is started by `run`. Undefined for programs with windows. */
   readonly launch?: (target: Target, run: RunKey, machine: Machine) => ClientStart;
   /** Its own arguments that would win over those of `launch` and lead it, with the gateway's key, to another host: `run` refuses them by name. */
@@ -123,11 +125,18 @@ export function shellLines(
   return [...Object.entries(set), ...emptied].map(([name, value]) => `  ${setVariable(name, value, shell)}`);
 }
 
-/** What keeps requests to the gateway from a proxy that a file of the client names: no setting of its own exempts this machine. */
-export function exemptionNotes(file: string, { shell }: Pick<Target, "shell">, env: Machine["env"]): readonly string[] {
+/** A client's own notes, and what is true of each client of its kind. */
+export function notesOf(client: Client, target: Target, key: SetupKey, env: Machine["env"]): readonly string[] {
+  const { title, notes, proxyIn, isUntried } = client;
   return [
-    `${file} may name a proxy, which would get the key. These lines in your shell's start-up file prevent that:`,
-    ...shellLines(loopbackExemption(env), [], { env, shell }),
+    ...notes(target, key, env),
+    ...(proxyIn === undefined
+      ? []
+      : [
+          `${proxyIn} may name a proxy, which would get the key. These lines in your shell's start-up file prevent that:`,
+          ...shellLines(loopbackExemption(env), [], { env, shell: target.shell }),
+        ]),
+    ...(isUntried ? [`No test of ours has driven ${title}: what this writes follows its documentation.`] : []),
   ];
 }
 
@@ -195,7 +204,22 @@ export function put(path: string, value: unknown, more: Partial<SetValue> = {}):
   return { path: path.split("."), value, ...more };
 }
 
+/** Values in a file of JSON or YAML, by its name. */
+export function inFile(file: string, ...set: readonly SetValue[]): FileEdit {
+  return { kind: /\.ya?ml$/.test(file) ? "yaml" : "json", file, set };
+}
+
+/** Lines of our own in any other file. */
+export function linesIn(file: string, lines: readonly string[]): FileEdit {
+  return { kind: "block", file, lines };
+}
+
 /** The command that installs a package of npm for every folder. */
 export function npm(name: string): string {
   return `npm install --global ${name}`;
+}
+
+/** A file in which the key stands is for its user alone. */
+export function secretWith({ value }: Pick<SetupKey, "value">, edit: FileEdit): FileEdit {
+  return JSON.stringify(edit).includes(value) ? { ...edit, isSecret: true } : edit;
 }

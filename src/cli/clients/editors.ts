@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { loopbackNames } from "../../base/node/loopback.ts";
 import {
   type Client,
-  exemptionNotes,
+  inFile,
   json,
   limitsOf,
   type Machine,
@@ -26,33 +26,27 @@ export const aider: Client = {
   install: "python -m pip install aider-install && aider-install",
   isUntried: true,
   refused: /^--(?:openai-api-base|set-env|model-settings-file)(?:=|$)/,
-  edits: ({ url, model, models }, { value: key }, { homeFolder }) => [
-    {
-      kind: "yaml",
-      file: join(homeFolder, ".aider.conf.yml"),
-      isSecret: true,
-      set: [
+  edits({ url, model, models }, { value: key }, { homeFolder }) {
+    const known = models.filter(({ contextTokens }) => contextTokens !== undefined);
+    const limits = known.map(({ id, contextTokens, maxOutputTokens }) => ({
+      path: [`openai/${id}`],
+      value: {
+        ...told({ max_input_tokens: contextTokens, max_output_tokens: maxOutputTokens }),
+        litellm_provider: "openai",
+        mode: "chat",
+      },
+    }));
+    return [
+      inFile(
+        join(homeFolder, ".aider.conf.yml"),
         put("openai-api-base", `${url}/v1`),
         put("openai-api-key", key),
         put("model", `openai/${model}`),
         put("set-env", `OPENAI_BASE_URL=${url}/v1`, { key: "" }),
-      ],
-    },
-    {
-      kind: "json",
-      file: join(homeFolder, ".aider.model.metadata.json"),
-      set: models
-        .filter(({ contextTokens }) => contextTokens !== undefined)
-        .map(({ id, contextTokens, maxOutputTokens }) => ({
-          path: [`openai/${id}`],
-          value: {
-            ...told({ max_input_tokens: contextTokens, max_output_tokens: maxOutputTokens }),
-            litellm_provider: "openai",
-            mode: "chat",
-          },
-        })),
-    },
-  ],
+      ),
+      inFile(join(homeFolder, ".aider.model.metadata.json"), ...limits),
+    ];
+  },
   notes: () => ["A project's own .aider.conf.yml or .env can lead aider elsewhere: use `millrace run aider` there."],
   launch({ url, model }, { value: key, folder }) {
     const base = `${url}/v1`;
@@ -92,17 +86,8 @@ export const continueDev: Client = {
       ...(Object.keys(limits).length > 0 && { defaultCompletionOptions: limits }),
     };
     const schema = { name: "Millrace", version: "1.0.0", schema: "v1" };
-    return [
-      {
-        kind: "yaml",
-        file: join(homeFolder, ".continue", "config.yaml"),
-        isSecret: true,
-        set: [
-          ...Object.entries(schema).map(([name, value]) => put(name, value, { unlessThere: true })),
-          put("models", model, { key: "name" }),
-        ],
-      },
-    ];
+    const head = Object.entries(schema).map(([name, value]) => put(name, value, { unlessThere: true }));
+    return [inFile(join(homeFolder, ".continue", "config.yaml"), ...head, put("models", model, { key: "name" }))];
   },
   notes: () => ["Pick the model Millrace in Continue; its command line (`cn`) takes the first model of the list."],
 };
@@ -116,14 +101,14 @@ export const cline: Client = {
   title: "Cline",
   programs: ["cline"],
   install: npm("cline"),
-  notes: ({ url, model, shell }, { command }, env) => [
+  notes: ({ url, model }, { command }) => [
     "In Cline's settings choose the API provider `OpenAI Compatible`, then type:",
     `  Base URL   ${url}/v1`,
     `  API key    what this prints: ${command}`,
     `  Model      ${model}`,
     "On the command line: `cline auth` asks for the same. Paste the key there, and do not pass it with `-k`: other users could read it.",
-    ...exemptionNotes("A project's `.env`", { shell }, env),
   ],
+  proxyIn: "A project's `.env`",
 };
 
 /** Its key is in the system's keychain; `run` starts a Zed with a data folder of its own. Source: zed.dev/docs/ai/use-api-access. */
@@ -134,17 +119,14 @@ export const zed: Client = {
   isUntried: true,
   refused: /^--user-data-dir(?:=|$)/,
   folder: zedFolder,
-  edits: (target, _key, machine) => [
-    {
-      kind: "json",
-      file: join(zedFolder(machine), "settings.json"),
-      set: [put("language_models.openai_compatible.Millrace", zedProvider(target))],
-    },
-  ],
-  notes: (target, { command }, env) => [
+  edits(target, _key, machine) {
+    const provider = put("language_models.openai_compatible.Millrace", zedProvider(target));
+    return [inFile(join(zedFolder(machine), "settings.json"), provider)];
+  },
+  notes: (_target, { command }) => [
     `In Zed, run \`agent: open settings\`, choose Millrace, and paste what this prints: ${command}`,
-    ...exemptionNotes("Zed's settings file", target, env),
   ],
+  proxyIn: "Zed's settings file",
   launch: (target, { variable }, { ownFolder }) => {
     const folder = join(ownFolder, "run", "zed"); // it keeps its conversations there
     // Zed reads a provider's key from its name in capitals and `_API_KEY`
@@ -207,8 +189,7 @@ export const crush: Client = {
         cost_per_1m_out_cached: 0,
       })),
     };
-    const file = join(xdgConfig(machine, "crush"), "crush.json");
-    return [{ kind: "json", file, set: [put("providers.millrace", provider)] }];
+    return [inFile(join(xdgConfig(machine, "crush"), "crush.json"), put("providers.millrace", provider))];
   },
   notes: () => ["Pick a model of Millrace in Crush with Ctrl-P, Switch Model."],
 };

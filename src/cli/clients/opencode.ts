@@ -5,9 +5,11 @@ import { openCodePlugin } from "../package-files.ts";
 import {
   type Client,
   type FileEdit,
+  inFile,
   type Machine,
   npm,
   type Policy,
+  put,
   type RunKey,
   type SetValue,
   smallNote,
@@ -28,9 +30,9 @@ export const openCode: Client = {
   managed: managedBy("opencode", ["opencode"]),
   edits: ({ model, small }, _key, machine) =>
     editsOf("opencode", machine, [
-      { path: ["plugin"], value: openCodePlugin, key: "", formerly: pluginEndings },
-      { path: ["model"], value: `millrace/${model}` },
-      { path: ["small_model"], value: `millrace/${small}`, ...(small === model ? { ifThere: true as const } : {}) },
+      put("plugin", openCodePlugin, { key: "", formerly: pluginEndings }),
+      put("model", `millrace/${model}`),
+      put("small_model", `millrace/${small}`, small === model ? { ifThere: true } : {}),
     ]),
   notes: (target) => [
     "The plugin finds or starts the gateway by itself; all models of the account are under `millrace/`.",
@@ -48,10 +50,7 @@ export const kilo: Client = {
   managed: managedBy("kilo", ["kilo", "opencode"]),
   edits: (target, { file }, machine) => {
     const { model, provider } = openCodeConfig(target, `{file:${file}}`);
-    return editsOf("kilo", machine, [
-      { path: ["provider", "millrace"], value: provider.millrace },
-      { path: ["model"], value: model },
-    ]);
+    return editsOf("kilo", machine, [put("provider.millrace", provider.millrace), put("model", model)]);
   },
   notes: () => ["All of these models are in Kilo's list under `millrace/`."],
   launch: (target, run) => ({ env: { KILO_CONFIG_CONTENT: fenced(target, run) } }),
@@ -66,7 +65,7 @@ function editsOf(name: string, machine: Machine, values: readonly SetValue[]): r
   const files = [json, jsonc].filter((file = "") => existsSync(file));
   const fileOf = ({ path: [member = ""] }: SetValue) =>
     files.findLast((file = "") => parse(readFileSync(file, "utf8"))?.[member] !== undefined) ?? files.at(-1) ?? jsonc;
-  return [...Map.groupBy(values, fileOf)].map(([file = "", set]) => ({ kind: "json", file, set }));
+  return [...Map.groupBy(values, fileOf)].map(([file = "", set]) => inFile(file, ...set));
 }
 
 /** Settings of an administrator, which win over the variable. Source: opencode.ai/docs/config, "Managed settings". */

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isOnPath, millraceCommand } from "../terminal/own-command.ts";
 import { settingsFile } from "./claude-code.ts";
-import { type Client, type FileEdit, type Machine, xdgConfig } from "./client.ts";
+import { type Client, type FileEdit, inFile, linesIn, type Machine, put, xdgConfig } from "./client.ts";
 
 /**
  * The meter where people look: in Claude Code, tmux and the prompt of the user's shell, each where it is used here. It is a client as
@@ -31,7 +31,7 @@ function claudeCode(machine: Machine): readonly FileEdit[] {
   const file = settingsFile(machine);
   if (!isOnPath("claude", machine) && !existsSync(file)) return [];
   const value = { type: "command", command: `${commandOf(machine)} --format claude-code` };
-  return [{ kind: "json", file, set: [{ path: ["statusLine"], value }] }];
+  return [inFile(file, put("statusLine", value))];
 }
 
 function tmux(machine: Machine): readonly FileEdit[] {
@@ -42,7 +42,7 @@ function tmux(machine: Machine): readonly FileEdit[] {
     "set -g status-right-length 120",
     `set -ga status-right ' #(${commandOf(machine)} --format tmux 2>/dev/null)'`,
   ];
-  return [{ kind: "block", file: existsSync(xdg) && !existsSync(own) ? xdg : own, lines }];
+  return [linesIn(existsSync(xdg) && !existsSync(own) ? xdg : own, lines)];
 }
 
 function prompt(machine: Machine): readonly FileEdit[] {
@@ -53,7 +53,7 @@ function prompt(machine: Machine): readonly FileEdit[] {
   const lines =
     name === ".zshrc" ? ["setopt PROMPT_SUBST", `RPROMPT='\${$(${command})//[%]/%%}'`] : [`PS1='$(${command}) '"$PS1"`];
   const folder = (name === ".zshrc" && machine.env["ZDOTDIR"]) || machine.homeFolder;
-  return [{ kind: "block", file: join(folder, name), lines }];
+  return [linesIn(join(folder, name), lines)];
 }
 
 /** The start-up file of the user's shell, where it has a prompt that can be written. */

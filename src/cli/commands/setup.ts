@@ -2,7 +2,7 @@ import { structuredPatch } from "diff";
 import { isWithoutIde, MillraceError } from "../../base/errors.ts";
 import { isProxy, loopbackExemption } from "../../base/node/loopback.ts";
 import { applyChanges, isSetUp, type PlannedChange, planChanges, planUndo, undoChanges } from "../clients/applied.ts";
-import type { Client, Target } from "../clients/client.ts";
+import { type Client, notesOf, secretWith, type Target } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
 import { isInstalled, pickClients, setupKey } from "../clients/installed.ts";
 import { openCode } from "../clients/opencode.ts";
@@ -71,12 +71,12 @@ export const setupCommand = defineCommand({
     const planned = meant.map((client) => {
       const value = readClientKey(settings, client.name) ?? newKey();
       const key = setupKey(client, value, place);
-      const untried = `No test of ours has driven ${client.title}: what this writes follows its documentation.`;
+      const edits = (client.edits?.(target, key, place) ?? []).map((edit) => secretWith(key, edit));
       return {
         client,
         value,
-        notes: [...client.notes(target, key, io.env), ...(client.isUntried ? [untried] : [])],
-        changes: planChanges(settings.folder, client.name, client.edits?.(target, key, place) ?? []),
+        notes: notesOf(client, target, key, io.env),
+        changes: planChanges(settings.folder, client.name, edits),
       };
     });
     const take = ({ client: { name, isKeyless }, value, changes }: (typeof planned)[number]) => {
