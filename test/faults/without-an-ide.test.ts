@@ -58,7 +58,7 @@ test.skipIf(!redisInstalled)(
     });
     await expect.poll(() => got("/health")).toContain("does not run here");
     const doctor = await millrace(["doctor"], { home: empty, env });
-    expect(doctor.stdout).toContain("No language server of Devin Desktop (formerly Windsurf) was found");
+    expect(doctor.stdout).toContain("Devin Desktop (formerly Windsurf) does not run here");
     expect((await ide.report()).messages).toHaveLength(1);
   },
 );

@@ -46,9 +46,6 @@ describe.runIf(process.platform === "linux")("millrace doctor", () => {
       `Devin Desktop 2.2 (formerly Windsurf), a stand-in  build ${simulator.ideVersion}, pid ${simulator.pid}, up `,
     );
     expect(stdout).toContain(`Devin Desktop 2.2 (formerly Windsurf), running: ${simulator.home}`);
-    expect(stdout).toMatch(/data folder taken: .*state\.vscdb: holds an API key/);
-    expect(stdout).toMatch(/credentials of the CLI: no/);
-    expect(stdout).toMatch(/plan of Devin Desktop .*: from the language server, read at \d{4}-/);
     expect(stdout).toContain(`127.0.0.1:${simulator.port}, grpc without TLS; signed in, plan Pro`);
     expect(stdout).toContain("answers: Cascade, typed steps, transcript, raw chat");
     expect(stdout).toContain("schema: ");
@@ -77,7 +74,7 @@ describe.runIf(process.platform === "linux")("millrace doctor", () => {
     const { code, stdout } = await millrace(["doctor"], { MILLRACE_IDE_ENDPOINT: "127.0.0.1:1", ...byHand() });
     expect(code).toBe(69);
     expect(stdout).toMatch(
-      /No language server of Devin Desktop \(formerly Windsurf\) was found\n\s+Start Devin Desktop and open a folder/,
+      /Devin Desktop \(formerly Windsurf\) does not run here, and no `devin` program was found\n\s+Start Devin Desktop and open a folder/,
     );
     expect(stdout).toMatch(/rejected[\s\S]*port 1: .*nothing listens/);
   });

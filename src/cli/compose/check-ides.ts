@@ -1,15 +1,14 @@
 import { stat } from "node:fs/promises";
 import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
-import { productToday } from "../../base/ide-name.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import { joinPath } from "../../ide/apps/layouts.ts";
 import type { DiscoveryResult, Ide, IdeFinder, TraceEntry } from "../../ide/ide.ts";
-import { byServer, isFound, nearestMiss } from "../../ide/process/near-miss.ts";
+import { byServer, isFound } from "../../ide/process/near-miss.ts";
 import { upstreamReason } from "../../language-server/errors/errors.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
-import { nameOfRunning, signedOutHere, spellSignedOut } from "../serve/servers.ts";
+import { seeDoctor, whyNone } from "../serve/servers.ts";
 import { type Finding, finding } from "../terminal/finding.ts";
 
 /** One IDE as the report shows it. */
@@ -135,7 +134,6 @@ function rejectionsThatMatter(trace: readonly TraceEntry[]): readonly TraceEntry
 }
 
 function findingsOf(ides: readonly IdeReport[], result: DiscoveryResult): readonly Finding[] {
-  const { trace } = result;
   const usable = ides.filter(({ variant, signed_in: signedIn }) => variant !== "antigravity" && signedIn);
   if (usable.length > 0)
     return [finding("ide", "ok", `${usable.length === 1 ? "An IDE" : `${usable.length} IDEs`} can be used`)];
@@ -145,33 +143,11 @@ function findingsOf(ides: readonly IdeReport[], result: DiscoveryResult): readon
     const what = `No language server can be used, but the agent of ${agent.product} can be asked (${agent.path}: ${why})`;
     return [finding("ide", "ok", what)];
   }
-  const signedOut = ides.find(({ variant }) => variant !== "antigravity");
-  if (signedOut !== undefined) {
-    const { what, todo } = spellSignedOut(
-      result.ides.find(({ pid }) => pid === (signedOut.pid ?? undefined)) ?? signedOut,
-    );
-    return [finding("account", "error", what, todo)];
-  }
-  const miss = nearestMiss(trace);
-  if (miss !== undefined) {
-    const what = `${nameOfRunning(result, miss.variant)} runs (${miss.subject}), but cannot be used: ${miss.why}`;
-    return [finding("ide", "error", what, miss.todo)];
-  }
-  if (ides.length > 0) {
-    const what = "Only Antigravity runs; it is metered, never prompted";
-    return [finding("ide", "error", what, `Start ${productToday} and open a folder.`)];
-  }
-  const installed = signedOutHere(result);
-  if (installed !== undefined) {
-    return [finding("ide", "error", installed.what.replace(/\.$/, ""), installed.todo)];
-  }
-  const around = trace.filter(({ subject, verdict }) => subject === "this system" && verdict === "note");
+  const { code, what, todo } = whyNone(result);
+  const around = result.trace.filter(({ subject, verdict }) => subject === "this system" && verdict === "note");
   const more = around.map(({ why }) => `${why.charAt(0).toUpperCase()}${why.slice(1)}.`);
-  const todo = [
-    "Start Devin Desktop and open a folder, or install the Devin CLI and run `devin auth login`.",
-    ...more,
-  ].join(" ");
-  return [finding("ide", "error", `No language server of ${productToday} was found`, todo)];
+  const next = [todo.replace(seeDoctor, ""), ...more].join(" ");
+  return [finding(code === "not_signed_in" ? "account" : "ide", "error", what, next)];
 }
 
 function problemsOf(
@@ -183,7 +159,6 @@ function problemsOf(
     schema,
     cascade_denied: denied,
     signed_in: signedIn,
-    uptime_ms: uptimeMs,
     answered_in_ms: answeredInMs,
   }: IdeReport,
   all: readonly IdeReport[],
@@ -222,9 +197,6 @@ function problemsOf(
     findings.push(finding("ide", "note", `${name}: no account is signed in there, so it is not used`));
   }
   findings.push(...schemaFindings(name, schema));
-  if (uptimeMs !== null && uptimeMs < -60_000) {
-    findings.push(finding("clock", "warning", `${name} was started in the future`, "Set the clock of this machine."));
-  }
   return findings;
 }
 

@@ -7,73 +7,32 @@ import { isMillraceError } from "../../base/errors.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult } from "../../ide/ide.ts";
 import type { Models } from "../../models/model.ts";
-import { type PlanAnswer, snapshotOfAnswer } from "../../usage/plan-answer.ts";
 import { hostsFolder, spellHost } from "../agents/agent-spec.ts";
 import type { ComposedAgents } from "../agents/compose-agents.ts";
 import { type BackendInUse, backendInUse, spellTarget } from "../compose/health-details.ts";
 import { type Finding, finding } from "../terminal/finding.ts";
 import { spellBytes, spellCount } from "../terminal/spell.ts";
 
-/** Installed programs, their accounts, and the source of the plan. Starts nothing. No key is in the report. */
-export function checkAgents(result: DiscoveryResult, answers: readonly PlanAnswer[], nowMs: number) {
-  const { apps = [], agents, trace } = result;
+/** Installed apps, and the agent programs: the chosen one gets the prompts over ACP. Starts nothing. */
+export function checkInstalled(result: DiscoveryResult) {
   const chosen = chooseAgent(result);
-  const credentials = trace.filter(({ rule }) => rule === "cli-credentials");
-  const found = credentials.find(({ verdict }) => verdict === "kept");
   return {
-    apps: apps.map(({ variant, product, version, appRoot, running }) => ({
+    apps: (result.apps ?? []).map(({ variant, product, version, appRoot, running }) => ({
       variant,
       product,
       version: version || null,
       path: appRoot,
       running,
     })),
-    data_folders: dataFolders(trace),
-    // The chosen one gets the prompts over ACP.
-    agents: agents.map((agent) => ({
+    agents: result.agents.map((agent) => ({
       product: agent.product,
       path: agent.path,
       from: agent.from,
       version: agent.version ?? null,
       signed_in: agent.signedIn,
-      chosen: agent === chosen?.agent,
       why: agent === chosen?.agent ? chosen.why : null,
     })),
-    // The file is not read.
-    cli_credentials: { found: found !== undefined, file: (found ?? credentials[0])?.subject ?? null },
-    plans: planSources(answers, nowMs),
   };
-}
-
-/** Databases that were looked at, which one was taken and why. */
-function dataFolders(trace: DiscoveryResult["trace"]) {
-  const entries = trace.filter(({ stage, rule }) => stage === "credentials" && rule === "state-db");
-  const byFile = Map.groupBy(
-    entries.filter(({ subject }) => /[\\/]/.test(subject)),
-    ({ subject }) => subject,
-  );
-  return [...byFile].map(([file, all]) => {
-    const taken = all.find(({ verdict }) => verdict === "kept");
-    return { file, taken: taken !== undefined, why: (taken ?? all[0])?.why ?? "" };
-  });
-}
-
-function planSources(answers: readonly PlanAnswer[], nowMs: number) {
-  const reports = answers.map((answer) => planSource(answer, nowMs));
-  const told = new Set(reports.filter(({ source }) => source !== "none").map(({ variant }) => variant));
-  return reports.filter(({ source, variant }) => source !== "none" || !told.has(variant));
-}
-
-/** `read_at` of a saved plan: when the app wrote it. */
-function planSource(answer: PlanAnswer, nowMs: number) {
-  try {
-    if (answer.type === "failed") throw answer.error;
-    const { source, readAtMs } = snapshotOfAnswer(answer, nowMs);
-    return { variant: answer.ide, source, read_at: new Date(readAtMs).toISOString() };
-  } catch (error) {
-    const problem = error instanceof Error ? error.message : "it is not known";
-    return { variant: answer.ide, source: "none" as const, read_at: null, problem };
-  }
 }
 
 const askLimitMs = 30_000;

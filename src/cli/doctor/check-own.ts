@@ -1,17 +1,14 @@
-import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { access, constants, readdir, stat, statfs } from "node:fs/promises";
-import { connect } from "node:net";
 import { release } from "node:os";
 import { basename, dirname } from "node:path";
-import { deadline } from "../../base/async.ts";
 import { isMillraceError, toMillraceError } from "../../base/errors.ts";
 import { barrierTo, keepToYourself, lookAt } from "../../base/node/file-access.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { openRedisRows } from "../../log/redis.ts";
 import { inspectLogFile, type LogFileState } from "../../log/sqlite/open-file.ts";
-import { lookForGateway, readHealth, silentGateway, storeProblemOf } from "../gateway-process/gateway-client.ts";
-import { type GatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { findGateway, readHealth, storeProblemOf } from "../gateway-process/gateway-client.ts";
+import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { readKey } from "../gateway-process/key-file.ts";
 import { readKeys } from "../keys/key-record.ts";
 import type { RedisAddress } from "../options.ts";
@@ -139,23 +136,13 @@ export async function checkRedis({ url, shown }: RedisAddress) {
   }
 }
 
-/** No clock is right that is before this; epoch ms. */
-const notBeforeMs = Date.UTC(2026, 0, 1);
-
 /** Versions and the clock. `bin.ts` has refused a Node that is too old. */
 export function checkMachine(nowMs: number) {
-  const late = finding(
-    "clock",
-    "error",
-    "The clock of this machine is before this version of Millrace was made",
-    "Set the clock: resets, expiries and the ages of turns go by it.",
-  );
   return {
     millrace: version(),
     node: process.version,
     system: `${process.platform} ${release()} ${process.arch}`,
     clock: new Date(nowMs).toISOString(),
-    findings: nowMs < notBeforeMs ? [late] : [],
   };
 }
 
@@ -206,8 +193,6 @@ async function modeOf(path: string): Promise<number | undefined> {
   );
 }
 
-const connectLimitMs = 1_000;
-
 /** Whether the files that the installed service runs are there. */
 export function checkService(folder: string): readonly Finding[] {
   return lostPrograms(folder).map((file) =>
@@ -220,85 +205,37 @@ export function checkService(folder: string): readonly Finding[] {
   );
 }
 
-/** Whether a gateway of this user runs, and whether its usual port is free for one. */
-export async function checkGateway(settings: Settings, usualPort: number, ownVersion: string, signal: AbortSignal) {
-  let written: GatewayFile | undefined;
+/** Whether a gateway of this user runs; none is asked without its key. */
+export async function checkGateway(settings: Settings, hasKey: boolean, signal: AbortSignal) {
+  const none = { running: false, url: null, version: null, pid: null };
+  if (!hasKey) return { ...none, findings: [] };
   try {
-    written = readGatewayFile(settings.gatewayFile);
-  } catch (error) {
-    const { message, hint } = toMillraceError(error);
-    return {
-      running: false,
-      url: null,
-      version: null,
-      pid: null,
-      findings: [finding("gateway", "error", message, hint)],
-    };
-  }
-  const found = await runningGateway(settings, signal);
-  if (found === "silent") {
-    const { message, hint } = silentGateway(settings);
-    const { url = null, version = null, pid = null } = written ?? {};
-    return { running: true, url, version, pid, findings: [finding("gateway", "error", message, hint)] };
-  }
-  const ours = found === "stranger" ? undefined : found;
-  if (ours === undefined || written === undefined) {
-    const left =
-      written === undefined
-        ? []
-        : found === "stranger"
-          ? [
-              finding(
-                "gateway",
-                "warning",
-                `Another program answers at ${written.url}, where your gateway was. It gets no key from Millrace`,
-                "Run `millrace serve`. Other clients cannot check who answers: stop that program, or set them up again.",
-              ),
-            ]
-          : [finding("gateway", "note", `${settings.gatewayFile} is left over from a gateway that ended`)];
-    const taken = `Port ${usualPort} is taken by another program`;
+    const ours = await findGateway(settings, signal);
+    const written = readGatewayFile(settings.gatewayFile);
+    if (ours === undefined || written === undefined)
+      return { ...none, findings: [finding("gateway", "note", "No gateway runs", "Start it with `millrace serve`.")] };
+    const store = storeProblemOf(await readHealth(ours, signal).catch(() => ({})));
+    const other = `The gateway that runs is of version ${written.version}, this command of ${version()}`;
     const findings = [
-      finding("gateway", "note", "No gateway runs", "Start it with `millrace serve`."),
-      ...left,
-      ...((await listens(usualPort, signal))
-        ? [finding("gateway", "note", taken, "`millrace serve` takes another one and says which.")]
-        : []),
+      finding("gateway", "ok", `A gateway runs at ${ours.url}`),
+      ...(store === undefined
+        ? []
+        : [finding("store", "error", `Its log: ${store.what.replace(/\.$/, "")}`, store.todo)]),
+      ...(written.version === version()
+        ? []
+        : [
+            finding(
+              "gateway",
+              "warning",
+              other,
+              "`millrace restart` starts this version, and running answers continue.",
+            ),
+          ]),
     ];
-    return { running: false, url: null, version: null, pid: null, findings };
-  }
-  const good = finding("gateway", "ok", `A gateway runs at ${ours.url}`);
-  const other = `The gateway that runs is of version ${written.version}, this command of ${ownVersion}`;
-  const isOther = written.version !== ownVersion;
-  const store = storeProblemOf(await readHealth(ours, signal).catch(() => ({})));
-  const findings = [
-    good,
-    ...(store === undefined
-      ? []
-      : [finding("store", "error", `Its log: ${store.what.replace(/\.$/, "")}`, store.todo)]),
-    ...(isOther
-      ? [finding("gateway", "warning", other, "`millrace restart` starts this version, and running answers continue.")]
-      : []),
-  ];
-  return { running: true, url: ours.url, version: written.version, pid: written.pid, findings };
-}
-
-async function runningGateway(settings: Settings, signal: AbortSignal): ReturnType<typeof lookForGateway> {
-  try {
-    return await lookForGateway(settings, signal);
+    return { running: true, url: ours.url, version: written.version, pid: written.pid, findings };
   } catch (error) {
-    if (isMillraceError(error)) return undefined; // its key file cannot be used: the check of the key says so
-    throw error;
-  }
-}
-
-async function listens(port: number, signal: AbortSignal): Promise<boolean> {
-  const socket = connect({ host: "127.0.0.1", port });
-  try {
-    await once(socket, "connect", { signal: deadline(signal, connectLimitMs) });
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
+    signal.throwIfAborted();
+    const { message, hint } = toMillraceError(error);
+    return { ...none, findings: [finding("gateway", "error", message.replace(/\.$/, ""), hint)] };
   }
 }

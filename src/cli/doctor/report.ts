@@ -1,26 +1,21 @@
 import { delimiter } from "node:path";
-import { deadline } from "../../base/async.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { appFolders } from "../../ide/apps/installed-apps.ts";
 import type { IdeOverrides } from "../../ide/discover/overrides.ts";
-import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
-import { productName } from "../../language-server/product-name.ts";
+import type { DiscoveryResult } from "../../ide/ide.ts";
 import { openSchemas } from "../../schema/open-schemas.ts";
-import type { PlanAnswer } from "../../usage/plan-answer.ts";
 import type { CommandContext } from "../command.ts";
 import { checkIdes, type IdeReport } from "../compose/check-ides.ts";
 import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { composeUpstream, type Upstream } from "../compose/compose-upstream.ts";
 import { spellEditor } from "../compose/health-details.ts";
 import { type CascadesOnDisk, openOwnJournal, readCascades } from "../compose/own-cascades.ts";
-import { readPlans } from "../limits/read-plan.ts";
-import { version } from "../package-files.ts";
-import { defaultPort, type GatewayCommandOptions, overridesOf } from "../serve/gateway-options.ts";
+import { type GatewayCommandOptions, overridesOf } from "../serve/gateway-options.ts";
 import { chosenIde, nameWithKind } from "../serve/servers.ts";
 import { type Finding, finding } from "../terminal/finding.ts";
 import type { Output } from "../terminal/output.ts";
 import { spellAge, spellBytes, spellCount, spellLines } from "../terminal/spell.ts";
-import { besideAgent, checkAgents, checkBackend, checkHosts } from "./check-agents.ts";
+import { besideAgent, checkBackend, checkHosts, checkInstalled } from "./check-agents.ts";
 import {
   checkGateway,
   checkKey,
@@ -33,8 +28,6 @@ import {
 
 /** Everything the doctor found, as `--json` prints it. Stable: members are added, never renamed. Holds no secret. */
 type DoctorReport = Awaited<ReturnType<typeof examine>>["report"];
-
-const planLimitMs = 8_000;
 
 /**
  * Runs every check; the worst findings first, each kind in the order of the checks. `more` are checks over the parts that answer
@@ -59,11 +52,12 @@ export async function examine(
     const editor = chosen && spellEditor(nameWithKind(chosen), ides.find(({ pid }) => pid === chosen.pid)?.plan);
     const answering = await checkBackend(upstream.backends, upstream.agents, { ...upstream, editor }, signal);
     const { findings: ofAgents, backend, agents } = answering;
-    const { findings: ofMachine, ...machine } = checkMachine(nowMs);
+    const machine = checkMachine(nowMs);
     const places = placesOf(looked.trace, overrides, io);
-    const installed = checkAgents(found, await plansOf(finder, context), nowMs);
-    const { findings: ofGateway, ...gateway } = await checkGateway(settings, defaultPort, version(), signal);
+    const installed = checkInstalled(found);
     const { findings: ofKey, ...key } = await checkKey(settings, io.platform);
+    const hasKey = ofKey.every(({ level }) => level !== "error");
+    const { findings: ofGateway, ...gateway } = await checkGateway(settings, hasKey, signal);
     const { findings: ofStore, ...store } = await (options.store === "redis"
       ? checkRedis(options.redisUrl)
       : checkStore(settings));
@@ -72,7 +66,6 @@ export async function examine(
     // If nothing was found, the checks of the IDEs already report that.
     const said = backend.kind === "none" && ofIdes.some(({ level }) => level === "error");
     const all = [
-      ...ofMachine,
       ...besideAgent(ofIdes, backend),
       ...(said ? ofAgents.filter(({ what }) => what !== backend.why) : ofAgents),
       ...(await checkHosts(settings.folder, io.platform)),
@@ -116,16 +109,6 @@ function placesOf(trace: DiscoveryResult["trace"], { homes, onlyHome }: IdeOverr
     apps: appFolders({ platform, homes: all, onlyHomes: onlyHome !== undefined, variables: io.env }),
     path: onlyHome === undefined ? (io.env["PATH"] ?? io.env["Path"] ?? "") : "",
   };
-}
-
-/** The plans, from the servers and the apps; empty if there is neither. */
-async function plansOf(finder: IdeFinder, { io, signal }: CommandContext): Promise<readonly PlanAnswer[]> {
-  try {
-    return await readPlans(finder, io.clock, deadline(signal, planLimitMs));
-  } catch (error) {
-    if (signal.aborted) throw error;
-    return []; // the findings say already that nothing runs
-  }
 }
 
 const levels: readonly Finding["level"][] = ["error", "warning", "note", "ok"];
@@ -233,48 +216,28 @@ function placeLines({ processes, apps, path }: DoctorReport["looked_in"], width:
 }
 
 function installedLines(
-  { apps, agents, data_folders: folders, cli_credentials: credentials, plans }: DoctorReport["installed"],
+  { apps, agents }: DoctorReport["installed"],
   heading: (text: string) => string,
   width: number,
 ): readonly string[] {
-  const spell = (text: string) => spellLines(text, width, 2, 4);
-  const lines: string[] = ["", heading("Installed")];
-  if (apps.length === 0) lines.push("  no app of the vendor found");
-  lines.push(
-    ...apps.flatMap(({ product, path, running }) =>
-      spell(`${product}, ${running ? "running" : "not running"}: ${path}`),
-    ),
+  const ofApps = apps.map(
+    ({ product, path, running }) => `${product}, ${running ? "running" : "not running"}: ${path}`,
   );
-  for (const { product, path, signed_in: signedIn, chosen } of agents) {
-    const mark = chosen ? "; this one is asked over ACP" : "";
-    lines.push(...spell(`agent of ${product}, ${signInWords[signedIn]}${mark}: ${path}`));
-  }
-  if (agents.length === 0) lines.push("  no `devin` program found");
-  lines.push(
-    ...spell(
-      `credentials of the CLI: ${credentials.found ? "yes" : "no"}${credentials.file === null ? "" : ` (${credentials.file})`}`,
-    ),
-  );
-  const looked = folders.filter(({ why }) => why !== "is not there");
-  lines.push(
-    ...looked.flatMap(({ file, taken, why }) => spell(`data folder ${taken ? "taken" : "not taken"}: ${file}: ${why}`)),
-  );
-  for (const { variant, source, read_at: readAt, problem } of plans) {
-    const text = source === "none" ? `not known. ${problem ?? ""}` : `from the ${planWords[source]} ${readAt ?? ""}`;
-    lines.push(...spell(`plan of ${productName(variant, "")}: ${text}`));
-  }
-  return lines;
+  const ofAgents = agents.map(({ product, path, signed_in: signedIn, why }) => {
+    const mark = why === null ? "" : "; this one is asked over ACP";
+    return `agent of ${product}, ${signInWords[signedIn]}${mark}: ${path}`;
+  });
+  const lines = [
+    ...(apps.length === 0 ? ["no app of the vendor found"] : ofApps),
+    ...(agents.length === 0 ? ["no `devin` program found"] : ofAgents),
+  ];
+  return ["", heading("Installed"), ...lines.flatMap((line) => spellLines(line, width, 2, 4))];
 }
 
 const signInWords = {
   own: "signed in by itself",
   editor: "signed in by the app's key",
   no: "no account signed in",
-} as const;
-
-const planWords = {
-  language_server: "language server, read at",
-  saved_plan: "plan that the app saved, written at",
 } as const;
 
 function linesOf(ide: IdeReport, width: number): readonly string[] {

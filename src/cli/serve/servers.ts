@@ -1,7 +1,7 @@
 import { MillraceError } from "../../base/errors.ts";
 import { productToday } from "../../base/ide-name.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
-import type { DiscoveryResult, Ide, InstalledApp } from "../../ide/ide.ts";
+import type { DiscoveryResult, Ide } from "../../ide/ide.ts";
 import { nearestMiss } from "../../ide/process/near-miss.ts";
 import { productName } from "../../language-server/product-name.ts";
 import type { IdeInUse } from "./ide-in-use.ts";
@@ -20,11 +20,6 @@ export function foundByItself(ide: Ide | undefined): Ide | undefined {
 export function choosePrompted(result: DiscoveryResult): Ide {
   const ide = chosenIde(result);
   if (ide !== undefined) return ide;
-  const [first] = promptable(result);
-  if (first !== undefined) {
-    const { what, todo } = spellSignedOut(first);
-    throw new MillraceError("not_signed_in", `${what}.`, { hint: todo, details: lookedAt(result) });
-  }
   throw withoutServer(result);
 }
 
@@ -84,101 +79,83 @@ export function spellChosenIde(
   return `${nameWithKind(chosen)} (${named.plan === undefined ? "" : `${named.plan}, `}${process}): ${why}`;
 }
 
-/**
- * Why neither a language server nor an agent program can be asked here: one error that names today's product and the next step. For
- * callers that neither `choosePrompted` nor `chooseAgent` could help.
- */
+/** The error where neither a language server nor an agent program can be asked here. */
 export function withoutServer(result: DiscoveryResult): MillraceError {
-  const details = lookedAt(result);
+  const { code, what, todo } = whyNone(result);
+  return new MillraceError(code, `${what}.`, { hint: todo, details: lookedAt(result) });
+}
+
+/** The last sentence of a next step, for all but doctor. */
+export const seeDoctor = " `millrace doctor` shows where Millrace looked.";
+
+interface WhyNone {
+  readonly code: "ide_not_running" | "not_signed_in";
+  readonly what: string;
+  readonly todo: string;
+}
+
+/** Why no language server can be asked here, and the next step, by the name of today's product. */
+export function whyNone(result: DiscoveryResult): WhyNone {
+  const code = "ide_not_running";
+  const [signedOut] = promptable(result);
+  if (signedOut !== undefined) return { code: "not_signed_in", ...spellSignedOut(signedOut) };
   const miss = nearestMiss(result.trace);
   if (miss !== undefined) {
     const { subject, variant, why, todo } = miss;
-    return new MillraceError(
-      "ide_not_running",
-      `${nameOfRunning(result, variant)} runs (${subject}), but cannot be used: ${why}.`,
-      {
-        hint: `${todo} \`millrace doctor\` shows where Millrace looked.`,
-        details,
-      },
-    );
+    const app = result.apps?.find((one) => one.running && one.variant === variant);
+    const what = `${app?.product ?? productName(variant, "")} runs (${subject}), but cannot be used: ${why}`;
+    return { code, what, todo: todo + seeDoctor };
   }
   const chosen = chooseAgent(result);
   if (chosen !== undefined) {
-    return new MillraceError(
-      "ide_not_running",
-      `No language server is running. Only the agent of ${chosen.agent.product} can be used.`,
-      { hint: "Leave `--backend` at `auto`, or set it to `acp`. Or start the app and open a folder.", details },
-    );
+    const what = `No language server is running. Only the agent of ${chosen.agent.product} can be used`;
+    return {
+      code,
+      what,
+      todo: "Leave `--backend` at `auto`, or set it to `acp`. Or start the app and open a folder.",
+    };
   }
-  const signedOut = signedOutHere(result);
-  if (signedOut !== undefined)
-    return new MillraceError(signedOut.code, signedOut.what, { hint: signedOut.todo, details });
+  const installed = whyInstalledIsNoUse(result);
+  if (installed !== undefined) return installed;
   if (result.ides.length > 0) {
-    return new MillraceError(
-      "ide_not_running",
-      "Only Antigravity is running. Millrace shows its limits, but sends it no prompts.",
-      { hint: `Start ${productToday} and open a folder.`, details },
-    );
+    const what = "Only Antigravity is running. Millrace shows its limits, but sends it no prompts";
+    return { code, what, todo: `Start ${productToday} and open a folder.` };
   }
-  return new MillraceError(
-    "ide_not_running",
-    `${productToday} does not run here, and no \`devin\` program was found.`,
-    {
-      hint: "Start Devin Desktop and open a folder, or install the Devin CLI and run `devin auth login`. `millrace doctor` shows where Millrace looked.",
-      details,
-    },
-  );
+  return {
+    code,
+    what: `${productToday} does not run here, and no \`devin\` program was found`,
+    todo: `Start Devin Desktop and open a folder, or install the Devin CLI and run \`devin auth login\`.${seeDoctor}`,
+  };
 }
 
-/** The product's name for the user, for a server that could not be asked. */
-export function nameOfRunning({ apps = [] }: Pick<DiscoveryResult, "apps">, variant: InstalledApp["variant"]): string {
-  const app = apps.find((one) => one.running && one.variant === variant);
-  return app?.product ?? productName(variant, "");
-}
-
-/** The error for an installed program that cannot be used, with the next step; undefined when nothing is installed and nothing hid it. */
-export function signedOutHere({
-  agents,
-  apps = [],
-  trace,
-}: Pick<DiscoveryResult, "agents" | "apps" | "trace">):
-  | { readonly code: "ide_not_running" | "not_signed_in"; readonly what: string; readonly todo: string }
-  | undefined {
+/** Of a program that is installed; undefined when nothing is installed and nothing hid it. */
+function whyInstalledIsNoUse({ agents, apps = [], trace }: DiscoveryResult): WhyNone | undefined {
   const cli = agents.find(({ from }) => from === "cli");
   const app = apps.find(({ running }) => running) ?? apps[0];
   const unseen = trace.find(({ rule, verdict }) => rule === "processes" && verdict === "rejected");
   if (unseen !== undefined && agents.length === 0) {
     return {
       code: "ide_not_running",
-      what: `Millrace cannot see which programs run here, so it found no language server: ${unseen.why}.`,
+      what: `Millrace cannot see which programs run here, so it found no language server: ${unseen.why}`,
       todo: "Install the Devin CLI and run `devin auth login`, or set MILLRACE_IDE_ENDPOINT and MILLRACE_IDE_TOKEN_FILE (docs/reference.md).",
     };
   }
   if (app !== undefined && !app.running && agents.length === 0) {
     // a build without an agent program: only its running server knows the account
-    return {
-      code: "ide_not_running",
-      what: `${app.product} is installed, but does not run.`,
-      todo: "Start it, sign in and open a folder.",
-    };
+    const what = `${app.product} is installed, but does not run`;
+    return { code: "ide_not_running", what, todo: "Start it, sign in and open a folder." };
   }
   if (app !== undefined) {
     const state = app.running
       ? "runs, but its language server was not found and"
       : "is installed, but does not run, and";
     const login = cli === undefined ? "" : " Or run `devin auth login`.";
-    return {
-      code: "not_signed_in",
-      what: `${app.product} ${state} no account is signed in.`,
-      todo: `Start Devin Desktop, sign in and open a folder.${login}`,
-    };
+    const what = `${app.product} ${state} no account is signed in`;
+    return { code: "not_signed_in", what, todo: `Start Devin Desktop, sign in and open a folder.${login}` };
   }
   if (cli === undefined) return undefined;
-  return {
-    code: "not_signed_in",
-    what: `The Devin CLI is installed (${cli.path}), but no account is signed in.`,
-    todo: "Run `devin auth login`, then try again.",
-  };
+  const what = `The Devin CLI is installed (${cli.path}), but no account is signed in`;
+  return { code: "not_signed_in", what, todo: "Run `devin auth login`, then try again." };
 }
 
 /** Where discovery looked, for the details of an error. */

@@ -1,7 +1,7 @@
 import { exitCodes } from "./exit-codes.ts";
 
 /** The area of a finding. */
-export type Area = "ide" | "account" | "agent" | "gateway" | "key" | "store" | "conversations" | "clock" | "answer";
+export type Area = "ide" | "account" | "agent" | "gateway" | "key" | "store" | "conversations" | "answer";
 
 /** One checked thing, its state, and the next step if it is not well. Never holds a secret. */
 export interface Finding {
@@ -24,7 +24,6 @@ const errorCode: Readonly<Record<Area, number>> = {
   key: exitCodes.cannotCreate,
   store: exitCodes.cannotCreate,
   conversations: exitCodes.negative,
-  clock: exitCodes.negative,
   answer: exitCodes.unavailable,
 };
 
