@@ -19,28 +19,32 @@ export interface RedisProcess {
   start(): Promise<void>;
 }
 
+/** Starts a server on `redis.sock` in this folder, which keeps nothing by default. */
+export async function startRedis(folder: string, kept = ["--appendonly", "no"]): Promise<ChildProcess> {
+  const options = ["--port", "0", "--unixsocket", join(folder, "redis.sock"), "--dir", folder, "--save", "", ...kept];
+  const child = spawn(redisProgram, options, { stdio: ["ignore", "pipe", "inherit"] });
+  let said = "";
+  for await (const chunk of child.stdout) if ((said += String(chunk)).includes("eady to accept connections")) break;
+  return child;
+}
+
+export async function killRedis(child: ChildProcess | undefined): Promise<void> {
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, "exit");
+  child.kill("SIGKILL");
+  await exited;
+}
+
 /** A server for one test, gone after it. What it acknowledged is on its disk. */
 export async function redisServer(): Promise<RedisProcess> {
   const folder = mkdtempSync(join(tmpdir(), "millrace-redis-"));
-  const socket = join(folder, "redis.sock");
-  const durable = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""];
   let child: ChildProcess | undefined;
   const server: RedisProcess = {
-    url: `unix:${socket}`,
+    url: `unix:${join(folder, "redis.sock")}`,
     async start() {
-      const options = ["--port", "0", "--unixsocket", socket, "--dir", folder, ...durable];
-      const started = spawn(redisProgram, options, { stdio: ["ignore", "pipe", "inherit"] });
-      child = started;
-      let said = "";
-      for await (const chunk of started.stdout)
-        if ((said += String(chunk)).includes("eady to accept connections")) break;
+      child = await startRedis(folder, ["--appendonly", "yes", "--appendfsync", "always"]);
     },
-    async kill() {
-      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-      const exited = once(child, "exit");
-      child.kill("SIGKILL");
-      await exited;
-    },
+    kill: () => killRedis(child),
   };
   onTestFinished(async () => {
     await server.kill();

@@ -65,6 +65,15 @@ it("fails the one whose commit fails, and nothing of it is left", async () => {
   expect(database.prepare("SELECT count(*) AS n FROM notes").get()).toEqual({ n: 0 });
 });
 
+it("is on the disk at the commit where one write of a group asks for that, and only there", async () => {
+  const level = () => Number(database.prepare("PRAGMA synchronous").get()?.["synchronous"]);
+  const [normal, full] = [1, 2];
+  for (let again = 0; again < 2; again++) {
+    expect(await Promise.all([queue.write(false, level), queue.write(true, level)])).toEqual([full, full]);
+    expect(await queue.write(false, level)).toBe(normal);
+  }
+});
+
 it("writes what waits when it is drained", async () => {
   const written = queue.write(true, add("a"));
   queue.drain();
