@@ -16,6 +16,7 @@ import { parseAttach } from "./attach-headers.ts";
 import { brokenPromises, type Heard } from "./broken-promises.fake.ts";
 import { detailsOf, type MessageInit, RawAttach } from "./raw-client.fake.ts";
 import { carry, runSession, type StreamParts, StreamPlaces } from "./session.ts";
+import { StreamMarks } from "./stream-log.ts";
 import { headersOf, newNames } from "./stream-world.fake.ts";
 
 /** The actions of one client on its connection, in this order: it sends messages, and may leave. */
@@ -180,6 +181,7 @@ export function gatewayOver(store: LogStore, backend: FakeBackend, owner: string
     bodies: new Bodies(1_000_000),
     readPdf: openPdfReader(),
     places: new StreamPlaces(256),
+    marks: new StreamMarks(),
   };
   return { parts, turns, clock };
 }

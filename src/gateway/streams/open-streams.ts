@@ -24,6 +24,7 @@ import { costOf } from "./rpc/message-door.ts";
 import { encodeAny, isCallPath, unreadable, writeRefusal } from "./rpc/refuse-call.ts";
 import { rpcServer } from "./rpc/rpc-server.ts";
 import { type Carrier, carry, defaultPlaces, runSession, type StreamParts, StreamPlaces } from "./session.ts";
+import { StreamMarks } from "./stream-log.ts";
 
 const callerKey = createContextKey<CallOf>(
   { digest: "", memory: () => ({ hold() {} }) },
@@ -44,7 +45,7 @@ export function openStreams(
   streams: Pick<StreamTurns, "attach">,
   { openStreams = defaultPlaces.openStreams }: { readonly openStreams?: number | undefined } = {},
 ): OpenRpc {
-  return (parts) => new Streams({ ...parts, streams, places: new StreamPlaces(openStreams) });
+  return (parts) => new Streams({ ...parts, streams, places: new StreamPlaces(openStreams), marks: new StreamMarks() });
 }
 
 class Streams implements RpcHandler {

@@ -19,12 +19,13 @@ import { parseAttach } from "./attach-headers.ts";
 import { Inbox } from "./inbox.ts";
 import { StreamProgress } from "./progress.ts";
 import { encodeAny } from "./rpc/refuse-call.ts";
-import { liveChunks, type OpenStream, readStored, streamEncoder, welcomeOf } from "./stream-log.ts";
+import { liveChunks, type OpenStream, readStored, type StreamMarks, streamEncoder, welcomeOf } from "./stream-log.ts";
 
 /** The parts that every session shares. */
 export interface StreamParts extends RpcParts {
   readonly streams: Pick<StreamTurns, "attach">;
   readonly places: StreamPlaces;
+  readonly marks: StreamMarks;
 }
 
 /** Attaches that one caller may have open at once, of writers and observers: enough for hundreds of streams that all reconnect after a restart. */
@@ -84,7 +85,7 @@ export async function runSession(parts: StreamParts, carrier: Carrier, stopping:
       carrier.signal.throwIfAborted();
       attachment = await parts.streams.attach(ask.name, ask.intent, ask);
       state = new StreamProgress(attachment.accepted);
-      const stored = await readStored(attachment, state, ask, stopping);
+      const stored = await readStored(attachment, state, { ...ask, marks: parts.marks }, stopping);
       await new Session(parts, carrier, { ask, attachment, state, stored }, stopping).run();
     } finally {
       leave();
@@ -114,7 +115,7 @@ class Session {
     this.#parts = parts;
     this.#carrier = carrier;
     this.#stream = stream;
-    this.#encoder = stream.stored.held?.encoder ?? streamEncoder(stream.state);
+    this.#encoder = stream.stored.held?.encoder ?? streamEncoder(stream.state, stream.stored.before);
     this.#here = AbortSignal.any([carrier.signal, stopping, stream.attachment.superseded, this.#stop.signal]);
   }
 
@@ -177,7 +178,8 @@ class Session {
     const { ask, attachment, state, stored } = this.#stream;
     const onlooker: Pick<Attachment, "read"> = { read: (...asked) => attachment.follow(...asked) }; // keeps no turn alive
     const reading = ask.intent === "observe" ? onlooker : attachment;
-    const place = { cursor: ask.cursor, encoder: this.#encoder, held: stored.held };
+    const { marks } = this.#parts;
+    const place = { cursor: ask.cursor, encoder: this.#encoder, held: stored.held, marks };
     const chunks = liveChunks(reading, state, place, this.#here);
     for await (const chunk of chunks) await orAborted(this.#write({ case: "serverChunk", value: chunk }), this.#here);
     this.#here.throwIfAborted();

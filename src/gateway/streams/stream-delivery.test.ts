@@ -3,12 +3,22 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
+import { systemClock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
-import { BidiRequestIdSchema } from "../../proto/aiserver/v1/chat_pb.ts";
+import { openMemoryLog } from "../../log/memory-log.fake.ts";
+import type { LogStore } from "../../log/store.ts";
+import {
+  BidiRequestIdSchema,
+  type StreamUnifiedChatResponseWithTools as ServerChunk,
+} from "../../proto/aiserver/v1/chat_pb.ts";
 import { fakeKey } from "../gateway.fake.ts";
 import { begun, lastOf } from "./one-stream.fake.ts";
 import { detailsOf, type RawAttach, say, tierNames } from "./raw-client.fake.ts";
 import { attach, headersOf, newNames, streamWorld } from "./stream-world.fake.ts";
+
+/** The last chunk of a turn whose calls wait for results. */
+const isOfCalls = ({ response }: ServerChunk) =>
+  response.case === "streamUnifiedChatResponse" && response.value.parallelToolCallsComplete === true;
 
 describe("a stream", () => {
   test("arrives whole, however often it is cut and over any tiers (P11, G2)", async () => {
@@ -46,6 +56,56 @@ describe("a stream", () => {
       }),
       { numRuns: 6 },
     );
+  });
+
+  test("is read from the turn of the cursor on by each attach, over many turns too", async () => {
+    const read = new Map<string, number>();
+    const log = openMemoryLog({ clock: systemClock });
+    const store: LogStore = Object.assign(Object.create(log) as LogStore, {
+      async readAfter(...asked: Parameters<LogStore["readAfter"]>) {
+        const page = await log.readAfter(...asked);
+        read.set(asked[0], (read.get(asked[0]) ?? 0) + page.events.length);
+        return page;
+      },
+    });
+    const { world, names, first } = await begun({ store });
+    const ends: string[] = [];
+    for (let turn = 1; turn <= 6; turn++) {
+      await expect.poll(() => world.backend.sent.length).toBe(turn);
+      const call = { type: "tool_call", callId: `c${turn}`, name: "look", argumentsDelta: "{}", done: true } as const;
+      const usage = {
+        type: "usage",
+        promptTokens: turn,
+        completionTokens: 1,
+        thinkingTokens: 0,
+        estimated: false,
+      } as const;
+      const reason = { unified: "tool_calls", raw: undefined } as const;
+      world.backend.last.text(`turn ${turn}`);
+      world.backend.last.emit(call, usage, { type: "finished", reason, text: `turn ${turn}` });
+      world.backend.last.end();
+      await first.until(({ chunks }) => chunks.filter(isOfCalls).length === turn);
+      ends.push(lastOf(first));
+      if (turn < 6) first.send(say.result(`c${turn}`, "seen", turn));
+    }
+    await first.cut();
+    const ids = first.chunks.map(({ eventId }) => eventId);
+    const perTurn = Math.max(...read.values());
+    for (const [at, cursor] of ["0", ...ends].entries()) {
+      read.clear();
+      const again = await attach(world, "bidi", names, cursor).until(({ welcome }) => welcome !== undefined);
+      await again.until(({ chunks }) => cursor === ends.at(-1) || chunks.at(-1)?.eventId === ends.at(-1));
+      await again.cut();
+      expect([...read.values()].filter((events) => events > 0)).toHaveLength(Math.max(1, 6 - at));
+      expect(Math.max(...read.values())).toBeLessThanOrEqual(perTurn);
+      expect(again.chunks.map(({ eventId }) => eventId)).toEqual(ids.filter((id) => id > cursor));
+      expect(again.welcome?.facts?.tailEventId).toBe(ends.at(-1));
+    }
+    const rest = attach(world, "bidi", names, ends[3]).send(say.close(6));
+    expect(await rest.ended).toBeUndefined();
+    const whole = attach(world, "bidi", names);
+    expect(await whole.ended).toBeUndefined();
+    expect(rest.chunks).toEqual(whole.chunks.slice(-rest.chunks.length)); // digest, count and usage too
   });
 
   test("is understood however its bytes are split on the way (P3)", async () => {

@@ -6,9 +6,8 @@ import type { StreamUnifiedChatResponseWithTools as ServerChunk } from "../../pr
 import type { Attachment, StreamAccess } from "../../turns/attach.ts";
 import { waitAfterFirst } from "../../turns/back-off.ts";
 import { type Answer, AnswerFold, type Block } from "../dialects/answer.ts";
-import { type Digest, StreamEncoder } from "../dialects/idempotent/encode.ts";
+import { type Digest, type EncodedTurns, StreamEncoder } from "../dialects/idempotent/encode.ts";
 import { refusal } from "../dialects/idempotent/errors.ts";
-import { beforeFirst } from "../dialects/idempotent/event-id.ts";
 import type { AttachRequest } from "./attach-headers.ts";
 import type { StreamProgress } from "./progress.ts";
 
@@ -25,6 +24,8 @@ export interface OpenStream {
 
 /** A stream as its logs hold it at an attach. */
 export interface StoredStream {
+  /** The turns before the cursor, which were not read; unset where it was read from the start. */
+  readonly before: EncodedTurns | undefined;
   readonly tailEventId: string;
   /** The digest at the cursor. */
   readonly chainHead: Uint8Array;
@@ -45,8 +46,32 @@ export interface StoredStream {
 /** Bytes of the chunks that one attach holds until its client has taken them. */
 const mostHeldBytes = 256 * 1024;
 
+/** How many ended turns are remembered; the oldest are forgotten first, and then read once more. */
+const mostMarks = 10_000;
+
+/** How the chunks of streams stood after turns that another one follows. So an attach reads from the turn of its cursor. */
+export class StreamMarks {
+  readonly #after = new Map<TurnId, EncodedTurns>();
+
+  /** Notes where the encoder stands, after that turn. */
+  note(turnId: TurnId, { turns }: Pick<StreamEncoder, "turns">): void {
+    this.#after.set(turnId, turns);
+    const [oldest] = this.#after.keys();
+    if (this.#after.size > mostMarks && oldest !== undefined) this.#after.delete(oldest);
+  }
+
+  /** The turns whose chunks all come before the cursor, or are the cursor; never the last one. */
+  before(cursor: string, turns: readonly TurnId[]): EncodedTurns | undefined {
+    for (const turnId of turns.slice(0, -1).reverse()) {
+      const mark = this.#after.get(turnId);
+      if (mark !== undefined && mark.tail.eventId <= cursor) return mark;
+    }
+    return undefined;
+  }
+}
+
 /**
- * Reads all that a stream's logs hold now, and checks the cursor against it before anything is sent. Source:
+ * Reads what a stream's logs hold from the turn of the cursor on, and checks the cursor against it before anything is sent. Source:
  * docs/dev/wire/idempotent-streams.md, "What a server must do".
  *
  * @throws MillraceError `expired` when part of it is no longer kept, and with reason `diverged` for a cursor that is not in it, or
@@ -55,28 +80,29 @@ const mostHeldBytes = 256 * 1024;
 export async function readStored(
   reading: StreamAccess,
   state: StreamProgress,
-  ask: Pick<AttachRequest, "cursor" | "chain">,
+  { cursor, chain, marks }: Pick<AttachRequest, "cursor" | "chain"> & { readonly marks: StreamMarks },
   signal: AbortSignal,
 ): Promise<StoredStream> {
   let heldBytes = 0;
-  const encoder = streamEncoder(state, (before, chunk) => {
+  const before = marks.before(cursor, state.turns);
+  const encoder = streamEncoder(state, before, (digest, chunk) => {
     if (chainHead !== undefined) heldBytes += chunk.length;
-    return chainDigest(before, chunk);
+    return chainDigest(digest, chunk);
   });
-  let chainHead = ask.cursor === beforeFirst ? encoder.tail.chain : undefined;
+  let chainHead = cursor === encoder.tail.eventId ? encoder.tail.chain : undefined;
   let expiresAtMs = Number.POSITIVE_INFINITY;
   let chunks: ServerChunk[] = [];
   const read: { readonly turnId: TurnId; readonly lastEventId: EventId }[] = [];
-  const note = (chunk: ServerChunk, chain: Uint8Array) => {
-    if (chunk.eventId === ask.cursor) chainHead = chain;
+  const note = (chunk: ServerChunk, upTo: Uint8Array) => {
+    if (chunk.eventId === cursor) chainHead = upTo;
     else if (chainHead !== undefined && heldBytes <= mostHeldBytes) chunks.push(chunk);
     else chunks = [];
   };
-  for (const turnId of state.turns) {
+  for (const turnId of state.turns.slice(encoder.segment)) {
     const record = await reading.get(turnId);
     if (record === undefined) throw new MillraceError("expired", "This stream is no longer kept.");
     if (record.ended) expiresAtMs = Math.min(expiresAtMs, record.expiresAtMs);
-    encoder.begin();
+    begin(encoder, state, marks);
     let lastEventId = startOfLog;
     if (record.lastEventId !== startOfLog)
       for await (const event of reading.follow(turnId, startOfLog, signal)) {
@@ -88,10 +114,18 @@ export async function readStored(
   }
   const how = encoder.ended === undefined ? endBetween(state, encoder) : undefined;
   if (how !== undefined) encoder.end(how, note);
-  const isSame = chainHead !== undefined && (ask.chain === undefined || Buffer.from(ask.chain).equals(chainHead));
+  const isSame = chainHead !== undefined && (chain === undefined || Buffer.from(chain).equals(chainHead));
   if (chainHead === undefined || !isSame) throw diverged();
   const held = heldBytes <= mostHeldBytes ? { encoder, chunks, read } : undefined;
-  return { tailEventId: encoder.tail.eventId, chainHead, ended: encoder.ended !== undefined, expiresAtMs, held };
+  const { eventId: tailEventId } = encoder.tail;
+  return { before, tailEventId, chainHead, ended: encoder.ended !== undefined, expiresAtMs, held };
+}
+
+/** Begins the stream's next turn. The one before has ended, so it need not be read again. */
+function begin(encoder: StreamEncoder, { turns }: StreamProgress, marks: StreamMarks): void {
+  const ended = turns[encoder.segment - 1];
+  if (ended !== undefined) marks.note(ended, encoder);
+  encoder.begin();
 }
 
 /** The welcome to a stream. */
@@ -121,7 +155,15 @@ export function welcomeOf({ attachment, state, stored }: OpenStream) {
 export async function* liveChunks(
   reading: Pick<Attachment, "read">,
   state: StreamProgress,
-  { cursor, encoder, held }: { readonly cursor: string; readonly encoder: StreamEncoder } & Pick<StoredStream, "held">,
+  {
+    cursor,
+    encoder,
+    held,
+    marks,
+  }: { readonly cursor: string; readonly encoder: StreamEncoder; readonly marks: StreamMarks } & Pick<
+    StoredStream,
+    "held"
+  >,
   signal: AbortSignal,
 ): AsyncGenerator<ServerChunk, void> {
   const chunksAfter = async function* (turnId: TurnId, lastEventId: EventId) {
@@ -131,9 +173,9 @@ export async function* liveChunks(
   };
   yield* held?.chunks.splice(0) ?? [];
   for (const { turnId, lastEventId } of held?.read ?? []) yield* chunksAfter(turnId, lastEventId);
-  for (let index = held?.read.length ?? 0; encoder.ended === undefined; index++) {
-    let turnId = state.turns[index];
-    for (; turnId === undefined; turnId = state.turns[index]) {
+  while (encoder.ended === undefined) {
+    let turnId = state.turns[encoder.segment];
+    for (; turnId === undefined; turnId = state.turns[encoder.segment]) {
       const how = endBetween(state, encoder);
       if (how !== undefined) {
         const chunk = encoder.end(how);
@@ -142,7 +184,7 @@ export async function* liveChunks(
       }
       await state.news.wait(signal);
     }
-    encoder.begin();
+    begin(encoder, state, marks);
     yield* chunksAfter(turnId, startOfLog);
   }
 }
@@ -152,12 +194,13 @@ function endBetween(state: StreamProgress, { segment, turnEnd, blocks }: StreamE
   return segment === 0 || waitsForResults(turnEnd) ? state.endAfter(blocks) : undefined;
 }
 
-/** The encoder of a stream. `unread` lists the request's fields that Millrace does not use, once the model has the prompt. */
+/** The encoder of a stream, after those turns. `unread` lists the request's fields that Millrace does not use, once the model has the prompt. */
 export function streamEncoder(
   state: { readonly unread: readonly string[] },
+  after: EncodedTurns | undefined,
   digest: Digest = chainDigest,
 ): StreamEncoder {
-  return new StreamEncoder({ digest, unread: () => state.unread, told: toldSpent });
+  return new StreamEncoder({ digest, unread: () => state.unread, told: toldSpent, after });
 }
 
 /** Each attach to the stream gives its failure again and never a prompt, so "try again" alone sends its reader in a circle. */

@@ -23,6 +23,14 @@ type EndInit = Omit<MessageInitShape<typeof StreamEndSchema>, "eventCount" | "ch
 /** A tool of the client's own, called by name. Source: docs/dev/wire/idempotent-streams.md, "Messages". */
 const ownTool = 19;
 
+/** What an encoder knows of a stream's turns that have ended, between two turns. */
+export interface EncodedTurns {
+  readonly segment: number;
+  readonly count: number;
+  readonly tail: { readonly eventId: string; readonly chain: Uint8Array };
+  readonly usage: Pick<Usage, "promptTokens" | "completionTokens"> | undefined;
+}
+
 /**
  * A stream's turns in, its chunks out: equal turns give equal ids and equal bytes, whenever and however often they are
  * encoded. Pure; the digest comes in, since not every runtime has one that answers at once.
@@ -45,16 +53,30 @@ export class StreamEncoder {
     digest,
     unread,
     told,
+    after,
   }: {
     readonly digest: Digest;
     /** The fields of the stream's request that this gateway does not read; called once the model has the prompt. */
     readonly unread: () => readonly string[];
     /** The failure that ended the stream, as its client reads it. Pure. */
     readonly told: (error: ErrorRecord) => ErrorRecord;
+    /** Goes on after these turns; unset: from the start of the stream. */
+    readonly after?: EncodedTurns | undefined;
   }) {
     this.#digest = digest;
     this.#unread = unread;
     this.#told = told;
+    if (after === undefined) return;
+    this.#segment = after.segment;
+    this.#count = after.count;
+    this.#tail = after.tail.eventId;
+    this.#chain = after.tail.chain;
+    this.#usage = after.usage;
+  }
+
+  /** The turns so far, the last of which has ended. */
+  get turns(): EncodedTurns {
+    return { segment: this.#segment, count: this.#count, tail: this.tail, usage: this.#usageSoFar() };
   }
 
   /** The last chunk's id, and the digest up to it. */
