@@ -298,11 +298,10 @@ export class LiveTurn implements LogWriter {
     return clientKey === undefined ? { ...sealedRecord(record), sealed: true } : undefined;
   }
 
-  passes({ caller, fingerprint, session, idempotencyKey, open, exceptOwner }: TurnFilter): boolean {
+  passes({ caller, fingerprint, session, idempotencyKey, open }: TurnFilter): boolean {
     const record = this.#record;
     return (
       (open === undefined || open !== record.ended) &&
-      (exceptOwner === undefined || record.owner !== exceptOwner) &&
       (caller === undefined || record.caller === caller) &&
       (fingerprint === undefined || record.fingerprint === fingerprint) &&
       (session === undefined || record.session === session) &&

@@ -32,11 +32,11 @@ export class RowsModel {
     return (this.#kept.get(id)?.entries ?? []).map((bytes, i) => ({ seq: i + 1, bytes }));
   }
 
-  find({ kind, tag, open, exceptOwner, expiredAtMs, limit }: RowFilter): readonly Row[] {
+  find({ kind, tag, open, expiredAtMs, limit }: RowFilter): readonly Row[] {
     return [...this.#kept.values()]
       .map(({ row }) => row)
       .filter((row) => row.kind === kind && (tag === undefined || row.tags.includes(tag)))
-      .filter((row) => (open === undefined || row.open === open) && row.owner !== exceptOwner)
+      .filter((row) => open === undefined || row.open === open)
       .filter((row) => expiredAtMs === undefined || (row.expiresAtMs ?? Infinity) <= expiredAtMs)
       .sort((a, b) =>
         expiredAtMs === undefined ? b.createdAtMs - a.createdAtMs : (a.expiresAtMs ?? 0) - (b.expiresAtMs ?? 0),

@@ -80,8 +80,6 @@ export interface RowFilter {
   readonly kind: RowKind;
   readonly tag?: string;
   readonly open?: boolean;
-  /** Not those of this owner. */
-  readonly exceptOwner?: string;
   /** Only those that expire at or before this time, the first to expire first. Not together with `tag`. */
   readonly expiredAtMs?: number;
   readonly limit: number;

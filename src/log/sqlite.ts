@@ -82,6 +82,7 @@ class SqliteRows implements Rows {
     this.#queue.drain();
     this.#closed ??= new MillraceError("degraded", "The log is closed.");
     this.#waiters.wakeAll();
+    if (this.#queue.isDamaged && this.#path !== undefined) return; // its WAL stays, so the next gateway checks every page
     if (this.#database.isOpen) giveBackFreePages(this.#database);
     this.#database.close();
   }

@@ -90,8 +90,6 @@ export interface LogWriter {
 /** `fingerprint`, `session` and `idempotencyKey` are one caller's: they need `caller`, and only one of them is looked at. */
 export interface TurnFilter {
   readonly open?: boolean;
-  /** Not those of this owner. */
-  readonly exceptOwner?: string;
   readonly caller?: string;
   readonly fingerprint?: string;
   readonly session?: string;

@@ -88,13 +88,13 @@ export class RedisRows implements Rows, SharedRows {
     return row !== undefined && withHead && head !== null ? { ...row, head: Uint8Array.from(head) } : row;
   }
 
-  async find({ kind, tag, open, exceptOwner = "", expiredAtMs, limit }: RowFilter): Promise<readonly Row[]> {
+  async find({ kind, tag, open, expiredAtMs, limit }: RowFilter): Promise<readonly Row[]> {
     const state = open === undefined ? "" : Number(open);
     const all = expiredAtMs !== undefined ? "expiry" : open === true ? "open" : "kind";
     const index = tag === undefined ? `${all}:${kind}` : `tag:${tag}`;
     const found = new Map<string, Row>(); // a row may come twice, if a newer one is inserted between two looks
     for (let skip = 0; found.size < limit; skip += page) {
-      const words = [index, kind, state, exceptOwner, limit - found.size, skip, page, expiredAtMs ?? ""];
+      const words = [index, kind, state, limit - found.size, skip, page, expiredAtMs ?? ""];
       const [rows, looked] = await this.#run<[(Buffer | Flat)[], number]>("find", ...words);
       for (let i = 0; i + 1 < rows.length; i += 2) {
         const row = rowOf(String(rows[i]), rows[i + 1] as Flat); // the script answers both in turn

@@ -137,17 +137,17 @@ local id, withHead = take(), take()
 return { redis.call('HGETALL', p .. 'row:' .. id), withHead == '1' and redis.call('GET', p .. 'head:' .. id) }`;
 
 /**
- * The index, the kind, 1 or 0 or '' for the state, the owner to leave out or '', how many to return, skip and look at, the time up to which
+ * The index, the kind, 1 or 0 or '' for the state, how many to return, skip and look at, the time up to which
  * `expiry:<kind>` is read or ''. Answers ids and columns in turn, and how many it looked at.
  */
 const find = `
-local index, kind, open, exceptOwner, limit, skip, page, upTo = unpack(ARGV, 1, 8)
+local index, kind, open, limit, skip, page, upTo = unpack(ARGV, 1, 7)
 local found, ids = {}, nil
 if upTo == '' then ids = redis.call('ZREVRANGE', p .. index, skip, skip + page - 1)
 else ids = redis.call('ZRANGEBYSCORE', p .. index, '-inf', upTo, 'LIMIT', skip, page) end
 for _, id in ipairs(ids) do
-  local row = redis.call('HMGET', p .. 'row:' .. id, 'kind', 'open', 'owner')
-  if row[1] == kind and (open == '' or open == row[2]) and (exceptOwner == '' or exceptOwner ~= row[3]) then
+  local row = redis.call('HMGET', p .. 'row:' .. id, 'kind', 'open')
+  if row[1] == kind and (open == '' or open == row[2]) then
     found[#found + 1] = id
     found[#found + 1] = redis.call('HGETALL', p .. 'row:' .. id)
     if #found == 2 * tonumber(limit) then break end

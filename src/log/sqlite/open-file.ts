@@ -49,6 +49,8 @@ const schema = `
   PRAGMA application_id = ${applicationId};
   PRAGMA user_version = ${schemaVersion};`;
 
+const logTables = ["logs", "heads", "entries", "tags", "leftovers"];
+
 export interface SqliteFileOptions {
   /** The file; its folder is made if needed. Or `:memory:`. */
   readonly path: string;
@@ -61,8 +63,9 @@ export interface SqliteFileOptions {
 }
 
 /**
- * Opens a file for rows, or creates it (0600, its folder 0700). SQLite checks every page (`quick_check`). A file that it cannot read is
- * renamed and never deleted.
+ * Opens a file for rows, or creates it (0600, its folder 0700). A file that SQLite cannot read is renamed and never deleted. SQLite checks
+ * every page (`quick_check`) where the last gateway did not stop in order: its WAL is still there then. A file that was closed in order is
+ * as it was written, and a page that its disk has lost is noticed when it is read.
  *
  * @throws MillraceError `degraded` when the file cannot be used, or was made by another version of Millrace or by another program.
  */
@@ -108,18 +111,15 @@ export function identityOf(path: string): string | undefined {
 }
 
 function openSound(path: string, onSetAside: SqliteFileOptions["onSetAside"], open: () => DatabaseSync): DatabaseSync {
-  for (let tries = 1; ; tries++) {
+  makeDatabaseFile(path);
+  try {
+    return open();
+  } catch (error) {
+    if (!isDamaged(error)) throw error;
+    const copy = setDatabaseAside(path);
+    onSetAside?.(copy);
     makeDatabaseFile(path);
-    const found = identityOf(path);
-    try {
-      return open();
-    } catch (error) {
-      if (!isDamaged(error) || tries === 3) throw error;
-      // Another process may have renamed it in this moment and made a new one.
-      if (identityOf(path) !== found) continue;
-      const copy = setDatabaseAside(path);
-      onSetAside?.(copy);
-    }
+    return open();
   }
 }
 
@@ -128,15 +128,18 @@ function openDatabase(
   { path, openTimeoutMs = lockTimeoutMs, maxPages }: SqliteFileOptions,
 ): DatabaseSync {
   refuseEmptied(path);
+  const wasClosed = walBytes(path) === 0;
   const database = new Database(path);
   try {
     database.exec(`PRAGMA busy_timeout = ${openTimeoutMs}`); // Node 22 before 22.16 takes no such option
     const version = versionOf(database);
     database.exec("PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL; PRAGMA secure_delete = ON");
-    checkPages(database);
-    if (version === 0) createTables(database);
-    // SQLite opens a file on a read-only disk for reading alone, and would stay so once the disk takes writes.
-    database.exec("DELETE FROM leftovers WHERE false");
+    if (!wasClosed) checkPages(database);
+    if (version === 0) database.exec(`BEGIN IMMEDIATE; ${schema} COMMIT`);
+    else for (const table of logTables) database.prepare(`SELECT * FROM ${table} LIMIT 1`).get();
+    // Begins the WAL that only a stop in order removes. SQLite opens a file on a read-only disk for reading alone, and would stay so once
+    // the disk takes writes.
+    database.exec(`PRAGMA user_version = ${schemaVersion}`);
     if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${Math.trunc(maxPages)}`);
     database.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`);
     return database;
@@ -148,7 +151,11 @@ function openDatabase(
 
 /** SQLite takes an emptied file for a new one, and deletes its WAL. Throws SQLite's error of a damaged file. */
 export function refuseEmptied(path: string): void {
-  if (statSync(path).size === 0 && (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) throw damage();
+  if (statSync(path).size === 0 && walBytes(path) > 0) throw damage();
+}
+
+function walBytes(path: string): number {
+  return statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** Throws SQLite's error of a damaged file if a page makes no sense. */
@@ -197,13 +204,6 @@ export function giveBackFreePages(database: DatabaseSync): void {
   } catch {
     // another process uses the file, or the disk is full: the next stop tries it again
   }
-}
-
-/** Two programs may do so at once: the later one finds nothing left to do. */
-function createTables(database: DatabaseSync): void {
-  database.exec("BEGIN IMMEDIATE");
-  if (numberOf(database, "user_version") === 0) database.exec(schema);
-  database.exec("COMMIT");
 }
 
 function numberOf(database: DatabaseSync, pragma: string): number {

@@ -54,7 +54,7 @@ export class RowStatements {
     return rowOf(this.#one(sql, id));
   }
 
-  find({ kind, tag, open, exceptOwner, expiredAtMs, limit }: RowFilter): readonly Row[] {
+  find({ kind, tag, open, expiredAtMs, limit }: RowFilter): readonly Row[] {
     const where = ["kind = ?"];
     const values: SQLInputValue[] = [kind];
     const narrow = (condition: string, value: SQLInputValue | undefined) => {
@@ -63,7 +63,6 @@ export class RowStatements {
       values.push(value);
     };
     if (open !== undefined) where.push(`open = ${Number(open)}`); // as the index has it
-    narrow("owner <> ?", exceptOwner);
     narrow("tag = ?", tag);
     narrow("expires_at_ms <= ?", expiredAtMs);
     const sql = `SELECT logs.* FROM ${sourceOf(tag, open, expiredAtMs)} WHERE ${where.join(" AND ")}`;

@@ -86,6 +86,39 @@ describe("the log's file", () => {
     }
   });
 
+  describe("with lost pages far from its beginning", () => {
+    const lose = (log: Buffer) => log.fill(0xa5, Math.floor(log.length / 2));
+    const all = { count: 100, bytes: 2 ** 30 };
+    beforeEach(async () => {
+      const rows = await open();
+      await rows.commit([insert("t"), ...Array.from({ length: 40 }, () => append("t", "x".repeat(2 ** 16)))], true);
+      await rows.close();
+      opened = [];
+    });
+
+    test("is opened without a look at each page where it was closed in order, and set aside once SQLite has met one", async () => {
+      writeFileSync(path, lose(readFileSync(path)));
+      const rows = await open();
+      expect(await rows.get("t")).toMatchObject({ last: 40 });
+      expect(copies).toEqual([]);
+      await expect(rows.entries("t", 0, all)).rejects.toMatchObject({ code: "degraded" });
+      await rows.close();
+      opened = [];
+      expect(await (await open()).get("t")).toBeUndefined();
+      expect(copies).toEqual([`${path}.damaged-1`]);
+    });
+
+    test("is set aside at once where its gateway was killed", async () => {
+      await open();
+      const [log, wal] = [readFileSync(path), readFileSync(`${path}-wal`)];
+      path = join(folder, "killed.db");
+      writeFileSync(path, lose(log));
+      writeFileSync(`${path}-wal`, wal);
+      await open();
+      expect(copies).toEqual([`${path}.damaged-1`]);
+    });
+  });
+
   test("with one flipped byte is set aside, or shows the row or another one, and never fails", async () => {
     const sound = await closedLog();
     for (let at = 0; at < sound.length; at += stride) {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { isMillraceError } from "../../base/errors.ts";
 import { Slices } from "../../base/node/slices.ts";
-import { LockPatience, translateSqliteError } from "./sqlite-errors.ts";
+import { isDamaged, LockPatience, translateSqliteError } from "./sqlite-errors.ts";
 
 interface Write {
   readonly flush: boolean;
@@ -28,6 +28,7 @@ export class WriteQueue {
   #waiting: Write[] = [];
   #flushes: boolean | undefined;
   #takeBack: (() => void) | undefined;
+  #isDamaged = false;
 
   /** `before` is called before each transaction, and may refuse it. `monotonic`: ms that never go back. */
   constructor(
@@ -62,14 +63,24 @@ export class WriteQueue {
     });
   }
 
+  /** Whether SQLite met a page of the file that makes no sense. */
+  get isDamaged(): boolean {
+    return this.#isDamaged;
+  }
+
   /** Does a read, and translates its error. */
   read<T>(work: () => T): T {
     try {
       return work();
     } catch (error) {
-      this.#patience.failed(error);
-      throw translateSqliteError(error);
+      throw this.#failed(error);
     }
+  }
+
+  #failed(error: unknown): unknown {
+    this.#patience.failed(error);
+    this.#isDamaged ||= isDamaged(error);
+    return translateSqliteError(error);
   }
 
   /** Writes all waiting groups now, and settles every waiter. */
@@ -122,8 +133,7 @@ export class WriteQueue {
       return undefined;
     } catch (error) {
       this.#rollBack();
-      this.#patience.failed(error);
-      return { error: translateSqliteError(error) };
+      return { error: this.#failed(error) };
     }
   }
 

@@ -6,10 +6,10 @@ import type { Asker, Continuity } from "./continuity.ts";
 import { heldPart, historyAfter, isHeldIn, visibleAnswer, waits } from "./visible-history.ts";
 
 /**
- * How many of the newest turns of other processes are looked at: few, and more if it is none of these. While one client runs a tool, others
- * may begin hundreds of turns.
+ * How many of the newest turns are looked at: few, and more if it is none of these. While one client runs a tool, others may begin hundreds
+ * of turns.
  */
-const lookedAt = [32, 128, 512];
+const lookedAt = [32, 128, 512, 1_024];
 
 /**
  * A function that looks in the log for the conversation of a request that ends with results, where it is not known here. An earlier
@@ -35,7 +35,7 @@ export function openRecall({
     const last = request.messages.at(-1);
     if (held === undefined || last?.role !== "tool" || !isAwaited(last.callId)) return;
     if (clock.monotonic() > untilMs || continuity.knows(asker)) return;
-    const filter = { caller, ...(session === undefined ? {} : { session }), exceptOwner: owner };
+    const filter = { caller, ...(session === undefined ? {} : { session }) };
     for await (const label of newest(store, filter)) {
       const isEarlier = label.outcome === "finished" && label.messageCount + 1 === held.heldMessages;
       if (!isEarlier || label.session !== session || !store.isEarlier(label.owner, owner)) continue;
