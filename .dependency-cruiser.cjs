@@ -151,7 +151,6 @@ const bundled = [
   "diff",
   "eventsource-parser",
   "jsonc-parser",
-  "pino",
   "prom-client",
   "smol-toml",
   "unpdf",

@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { type DestinationStream, pino } from "pino";
 import type { BackendLifecycle } from "../../backends/lifecycle.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSource } from "../../base/emitter.ts";
@@ -113,7 +112,7 @@ export function openGatewayLog(
   const usual = isForPeople || file !== undefined ? "info" : "warn";
   const level = logLevel ?? usual;
   const log = withRequestIds(
-    isForPeople ? openPeopleLines(target, io.clock, level) : openLogLines({ stderr: target }, level),
+    isForPeople ? openPeopleLines(target, io.clock, level) : openLogLines({ stderr: target, clock: io.clock }, level),
   );
   return rotated === undefined ? log : { ...log, problem: () => rotated.problem };
 }
@@ -144,19 +143,21 @@ interface LineTarget {
 }
 
 /** JSON lines on stderr: level, time, event name and plain fields. Callers pass no prompt, answer or secret. */
-export function openLogLines(io: { readonly stderr: LineTarget }, level: LogLevel): GatewayLog {
-  const destination: DestinationStream = { write: (line) => void io.stderr.write(line) };
-  const logger = pino(
-    {
-      level,
-      base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      messageKey: "event",
-    },
-    destination,
+export function openLogLines(
+  { stderr, clock }: { readonly stderr: LineTarget; readonly clock: Pick<Clock, "now"> },
+  least: LogLevel,
+): GatewayLog {
+  return fromLevel(least, (level, event, fields) =>
+    stderr.write(`${writeJson({ level, time: new Date(clock.now()).toISOString(), ...fields, event })}\n`),
   );
-  return { write: (lineLevel, event, fields) => logger[lineLevel](fields, event) };
+}
+
+function fromLevel(least: LogLevel, write: (...line: Parameters<GatewayLog["write"]>) => void): GatewayLog {
+  return {
+    write(...line) {
+      if (logLevels.indexOf(line[0]) >= logLevels.indexOf(least)) write(...line);
+    },
+  };
 }
 
 /** One line of the log, in the form for machines. */
@@ -168,15 +169,11 @@ interface LogLine {
 }
 
 /** A log for people: one line for each turn, and sentences for problems. */
-function openPeopleLines(target: LineTarget, clock: Pick<Clock, "now">, level: LogLevel): GatewayLog {
-  const least = logLevels.indexOf(level);
-  return {
-    write(lineLevel, event, fields) {
-      if (logLevels.indexOf(lineLevel) < least) return;
-      const line = peopleLine({ level: lineLevel, atMs: clock.now(), event, fields });
-      if (line !== undefined) target.write(`${line}\n`);
-    },
-  };
+function openPeopleLines(target: LineTarget, clock: Pick<Clock, "now">, least: LogLevel): GatewayLog {
+  return fromLevel(least, (level, event, fields) => {
+    const line = peopleLine({ level, atMs: clock.now(), event, fields });
+    if (line !== undefined) target.write(`${line}\n`);
+  });
 }
 
 /** The line for people; undefined if another line has the same facts (a request that began or joined a turn, an attach to a stream). */
