@@ -24,23 +24,9 @@ function withoutSystem(path: string): string {
 }
 
 /**
- * A word as the shell takes it, quoted where it must be. Source: POSIX.1-2024, Shell Command Language, 2.2.2; about_Quoting_Rules of
- * PowerShell; `cmd` keeps quotes for the program, which reads them as the C library of Windows does.
+ * A line that sets a variable of the shell's session to a text. Source: POSIX.1-2024, Shell Command Language, 2.2.2; about_Quoting_Rules of
+ * PowerShell, which takes typographic quotes for its own.
  */
-export function shellWord(text: string, shell: Shell): string {
-  if (/^[\w@%+=:,./-]+$/.test(text) && !(shell === "cmd" && text.includes("%"))) return text;
-  if (shell === "sh") return `'${text.replaceAll("'", "'\\''")}'`;
-  if (shell === "powershell") return `'${text.replaceAll(/['\u2018-\u201b]/g, "$&$&")}'`; // it takes typographic quotes for its own
-  return `"${text.replaceAll('"', '\\"').replaceAll("%", "%^")}"`;
-}
-
-/** A program and its arguments as a line to type. */
-export function commandLine([program = "", ...args]: readonly string[], shell: Shell): string {
-  const words = [program, ...args].map((word) => shellWord(word, shell)).join(" ");
-  return shell === "powershell" && words.startsWith("'") ? `& ${words}` : words;
-}
-
-/** A line that sets a variable of the shell's session to a text. */
 export function setVariable(name: string, value: string, shell: Shell): string {
   if (shell === "sh") return `export ${name}='${value.replaceAll("'", "'\\''")}'`;
   if (shell === "powershell") return `$env:${name} = '${value.replaceAll(/['\u2018-\u201b]/g, "$&$&")}'`;
