@@ -16,7 +16,6 @@ const slow: readonly string[] = [
   "src/backends/backend.test.ts",
   "src/backends/behaviours.test.ts",
   "src/cli/commands/completion.test.ts",
-  "src/cli/doctor/build-schema.test.ts",
   "src/cli/commands/doctor.test.ts",
   "src/client/lossy.test.ts",
   "src/client/stream/stream.test.ts",

@@ -1,26 +1,17 @@
-import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { MillraceError } from "../base/errors.ts";
 import { SharedCall } from "../base/shared-call.ts";
-import { type BuildTypes, unreadable } from "./build-types.ts";
+import { unreadable } from "./build-types.ts";
 import { type Reconciliation, reconcileSchema } from "./reconcile.ts";
 
-/** The schema of one build, read and held against ours. */
-export interface BuildSchema {
-  /** SHA-256 of the bundle, hex. */
-  readonly digest: string;
-  readonly types: BuildTypes;
-  readonly reconciliation: Reconciliation;
-}
-
-/** Schemas of builds, by the path of their `extension.js`. */
+/** Schemas of builds, held against ours, by the path of their `extension.js`. */
 export interface Schemas {
   /**
    * An unchanged bundle is read once.
    *
    * @throws MillraceError `invalid_request`: no such file, or one that cannot be read as a bundle.
    */
-  read(bundlePath: string, signal: AbortSignal): Promise<BuildSchema>;
+  read(bundlePath: string, signal: AbortSignal): Promise<Reconciliation>;
 }
 
 /** Bundles of real builds are 10 MB; a far larger file is no bundle. */
@@ -28,25 +19,23 @@ const longestBundle = 64 * 1024 * 1024;
 
 /** Opens the reader of schemas. Nothing is read until it is asked. */
 export function openSchemas(): Schemas {
-  const known = new Map<string, { readonly stamp: string; readonly schema: BuildSchema }>();
-  const running = new Map<string, SharedCall<BuildSchema>>();
+  const known = new Map<string, { readonly stamp: string; readonly schema: Reconciliation }>();
+  const running = new Map<string, SharedCall<Reconciliation>>();
 
-  async function load(bundlePath: string, signal: AbortSignal): Promise<BuildSchema> {
+  async function load(bundlePath: string, signal: AbortSignal): Promise<Reconciliation> {
     const stamp = await stampOf(bundlePath);
     const before = known.get(bundlePath);
     if (before?.stamp === stamp) return before.schema;
     const bytes = await readFile(bundlePath, { signal });
     const { readBundle } = await import("./read-bundle.ts"); // it brings the parser
-    const types = await readBundle(bytes.toString("latin1")); // all names are ASCII
-    const digest = createHash("sha256").update(bytes).digest("hex");
-    const schema = { digest, types, reconciliation: reconcileSchema(types) };
+    const schema = reconcileSchema(await readBundle(bytes.toString("latin1"))); // all names are ASCII
     known.set(bundlePath, { stamp, schema });
     return schema;
   }
 
   return {
     async read(bundlePath, signal) {
-      const call = running.get(bundlePath) ?? new SharedCall<BuildSchema>();
+      const call = running.get(bundlePath) ?? new SharedCall<Reconciliation>();
       running.set(bundlePath, call);
       return call.join((shared) => load(bundlePath, shared), signal);
     },

@@ -204,7 +204,7 @@ describe.runIf(process.platform === "linux")("millrace doctor", () => {
 
 it.each([
   [["--delete-older", "1d"], "--delete-older works only with --conversations."],
-  [["--schema", "--send"], "--send and --schema do not work together."],
+  [["--contract", "--send"], "--send and --contract do not work together."],
 ])("doctor %j is refused", async (argv, message) => {
   const io = fakeIo({ homeFolder: tmpdir() });
   expect(await main(["doctor", ...argv], io, [doctorCommand])).toBe(64);

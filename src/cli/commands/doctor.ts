@@ -10,15 +10,13 @@ import { withFinder } from "../compose/compose-ide.ts";
 import { type Upstream } from "../compose/compose-upstream.ts";
 import { withGateway } from "../compose/use-gateway.ts";
 import { parseServeTable, readConfig } from "../config/read-config.ts";
-import { showBuildSchema } from "../doctor/build-schema.ts";
-import { countOf, renderContract, withoutSecrets } from "../doctor/contract/report.ts";
-import { runContract } from "../doctor/contract/run-contract.ts";
+import { countOf, printContract, runContract, withoutSecrets } from "../doctor/contract/run-contract.ts";
 import { showConversations } from "../doctor/conversations.ts";
 import { type KnownNames, redactedJson, redactor } from "../doctor/redact.ts";
 import { examine, render } from "../doctor/report.ts";
 import { ask, spell } from "../gateway-process/gateway-client.ts";
 import { readKey } from "../gateway-process/key-file.ts";
-import { duration, flag, kebab, modelOption, text } from "../options.ts";
+import { duration, flag, modelOption, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
@@ -31,9 +29,6 @@ const options = {
   contract: flag("compare the IDE on this machine with what Millrace expects of it"),
   conversations: flag("list the conversations that Millrace made in the IDE, and their size on disk"),
   deleteOlder: duration("with --conversations: delete those that did not change for this time", undefined),
-  schema: flag("compare the protocol of the IDE's build with Millrace's; --json exports all of it"),
-  file: text("with --schema: path of an `extension.js` (default: that of the running IDE)", "<path>", { short: "f" }),
-  all: flag("with --schema: list every difference, not only the first"),
   report: text("write the report to this file, without keys, names and addresses", "<file.json>"),
   model: modelOption("with --send: model to ask"),
   json: flag("print JSON"),
@@ -53,13 +48,11 @@ export const doctorCommand = defineCommand({
     ["millrace doctor --contract --report contract.json", "to attach to an issue: what differs from the documentation"],
     ["millrace doctor --conversations", "what Millrace began in the IDE, the least recently used first"],
     ["millrace doctor --conversations --delete-older 7d", "delete what did not change for a week"],
-    ["millrace doctor --schema", "the protocol of the IDE that runs now"],
   ],
   async run({ options, typed }, context) {
     const { io, out } = context;
     checkTogether(typed);
     if (options.conversations) return showConversations(options, options.deleteOlder, context);
-    if (options.schema) return showBuildSchema(options, context);
     if (options.report !== undefined && existsSync(options.report))
       throw cannotWrite(options.report, "it is there already"); // before anything is asked
     if (options.contract) return contract(options, context);
@@ -79,18 +72,15 @@ export const doctorCommand = defineCommand({
   },
 });
 
-/** Each option that another one needs, and the options of which one line has one at most. */
-const needs = { deleteOlder: "conversations", file: "schema", all: "schema" } as const;
-const looks = ["send", "contract", "conversations", "schema"] as const;
+/** The options of which one line has one at most. */
+const looks = ["send", "contract", "conversations"] as const;
 
 /** Throws `invalid_request` for options that have no meaning together. */
 function checkTogether(typed: ReadonlySet<string>): void {
-  for (const [name, needed] of Object.entries(needs)) {
-    if (!typed.has(name) || typed.has(needed)) continue;
-    throw new MillraceError("invalid_request", `--${kebab(name)} works only with --${needed}.`, {
-      hint: `Use \`millrace doctor --${needed} --${kebab(name)}\`.`,
+  if (typed.has("deleteOlder") && !typed.has("conversations"))
+    throw new MillraceError("invalid_request", "--delete-older works only with --conversations.", {
+      hint: "Use `millrace doctor --conversations --delete-older 7d`.",
     });
-  }
   const [first, second] = looks.filter((name) => typed.has(name));
   if (second === undefined) return;
   throw new MillraceError("invalid_request", `--${first} and --${second} do not work together.`, {
@@ -128,7 +118,7 @@ async function contract(options: Options, context: CommandContext): Promise<numb
   const report = withoutSecrets(seen, redactor(known));
   if (options.report !== undefined) await writeReport(options.report, jsonText(report, 2));
   if (options.json) out.json(report);
-  else for (const line of renderContract(report, (style, text) => out.style(style, text), widthOf(out))) out.line(line);
+  else printContract(report, out);
   if (options.report !== undefined) out.note(written(options.report));
   if (report.data.length === 0) return exitCodes.unavailable;
   return countOf("differs", report) > 0 ? exitCodes.negative : exitCodes.ok;

@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { CascadeId } from "../../base/ids.ts";
 import { fakeModelOf } from "../../models/models.fake.ts";
 import type { UsageEnvelope } from "../../usage/envelope.ts";
 import { showTurns } from "../chat/turn-list.ts";
+import type { OwnConversation } from "../compose/own-cascades.ts";
 import { printConversations } from "../doctor/conversations.ts";
 import { displayWidth } from "../terminal/display-width.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
@@ -190,12 +192,11 @@ const tables: Readonly<
     print: ({ out }) =>
       printConversations(
         each((model, at) => ({
-          cascadeId: "0d5e7a52-1111-4222-8333-444455556666",
+          cascadeId: "0d5e7a52-1111-4222-8333-444455556666" as CascadeId, // in the form of one
           atMs: nowMs - 99 * 3_600_000,
           model,
           client: clients[at],
-          size: "123 MB",
-          keeper: "Devin Desktop Next 3.14",
+          file: { bytes: 123e6 } as NonNullable<OwnConversation["file"]>, // all that is printed of it
         })),
         nowMs,
         out,

@@ -11,6 +11,7 @@ import { planUndo, undoChanges } from "../clients/applied.ts";
 import { setUpClients } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { cacheFolder } from "../compile-cache.ts";
+import { bytesOf } from "../compose/own-cascades.ts";
 import { removeConversations, withConversations } from "../doctor/conversations.ts";
 import { earlierBuild, holderOf, stopMs } from "../gateway-process/home.ts";
 import { readKey } from "../gateway-process/key-file.ts";
@@ -79,8 +80,7 @@ async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
     holderOf(settings.gatewayFile) ??
     (await earlierBuild(settings.gatewayFile, readKey(settings.keyFile), context.signal));
   const clients = setUpClients(folder);
-  const { own, sessions } = await withConversations({}, context, (found) => Promise.resolve(found));
-  const bytes = own.reduce((sum, cascade) => sum + cascade.bytes, 0);
+  const { own } = await withConversations({}, context, (found) => Promise.resolve(found));
   const steps: readonly (Step | false)[] = [
     isServiceInstalled(context) === true && {
       plan: "Stop the service and remove it",
@@ -94,11 +94,11 @@ async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
       plan: `Restore the earlier settings of ${clients.join(", ")}`,
       take: () => Promise.resolve(clients.flatMap((client) => restored(client, context))),
     },
-    own.length + sessions.length > 0 && {
-      plan: `Delete ${spellCount(own.length + sessions.length, "conversation")} that Millrace began (${spellBytes(bytes)})`,
+    own.length > 0 && {
+      plan: `Delete ${spellCount(own.length, "conversation")} that Millrace began (${spellBytes(bytesOf(own))})`,
       take: () =>
-        withConversations({}, context, async (found, finder) => {
-          const kept = await removeConversations(found, finder, context);
+        withConversations({}, context, async ({ own }, finder) => {
+          const kept = await removeConversations(own, finder, context);
           return kept.map(({ what, error }) => `${what}: ${why(error)}`);
         }),
     },
@@ -143,9 +143,9 @@ async function filesLeft(context: CommandContext): Promise<readonly string[]> {
   const { settings } = context;
   const { folder, journalFile } = settings;
   const journal = basename(journalFile);
-  const { own, sessions } = await withConversations({}, context, (found) => Promise.resolve(found));
+  const { own } = await withConversations({}, context, (found) => Promise.resolve(found));
   const kept = new Set<string>();
-  if (own.length + sessions.length > 0) kept.add(journal);
+  if (own.length > 0) kept.add(journal);
   if (setUpClients(folder).length > 0) kept.add("setup");
   const failed: string[] = [];
   for (const name of readdirSync(folder)) {

@@ -206,7 +206,7 @@ function schemaFindings(name: string, schema: SchemaReport | undefined): readonl
   switch (schema.verdict) {
     case "broken": {
       const what = `${name} speaks a schema without what Millrace needs: ${schema.load_bearing.join(", ")}`;
-      return [finding(area, "error", what, "Update Millrace; `millrace doctor --schema` lists all of it.")];
+      return [finding(area, "error", what, "Update Millrace.")];
     }
     case "unreadable": {
       const what = `${name}: its schema cannot be read. ${schema.why}`;
@@ -233,7 +233,7 @@ export async function checkSchema(schemas: Schemas, extensionPath: string, signa
   const none = { differences: 0, load_bearing: [] as string[] };
   if (extensionPath === "" || !(await isThere(file))) return { verdict: "not_found" as const, ...none };
   try {
-    const { verdict, differences } = (await schemas.read(file, signal)).reconciliation;
+    const { verdict, differences } = await schemas.read(file, signal);
     const bearing = differences.filter((difference) => difference.loadBearing).map(({ where }) => where);
     // What Millrace cannot work without, and is missing or changed.
     return { verdict, differences: differences.length, load_bearing: bearing.slice(0, 10) };

@@ -34,7 +34,7 @@ export function composeIdeFinder(
     const { variant, extensionPath } = identity;
     if (variant === "antigravity" || extensionPath === "") return openLanguageServer(endpoint, identity, options);
     const bundle = join(extensionPath, "dist", "extension.js");
-    const readSpoken = async (signal: AbortSignal) => (await schemas.read(bundle, signal)).reconciliation; // `millrace doctor` says why it could not be read
+    const readSpoken = (signal: AbortSignal) => schemas.read(bundle, signal); // `millrace doctor` says why it could not be read
     return openLanguageServer(endpoint, identity, { ...options, readSpoken });
   };
   return openIdeFinder({

@@ -7,11 +7,13 @@ import type { Ide } from "../../ide/ide.ts";
 import type { TrajectoryNotes } from "../../turns/continuity/orphaned-trajectories.ts";
 import type { Settings } from "../settings.ts";
 
-/** A conversation in an IDE that Millrace began. */
-export interface OwnCascade extends CascadeFile, Partial<LastAsk> {
-  readonly startedAtMs: number;
-  /** The IDE that has it open now. */
-  readonly ide: Ide | undefined;
+/** A conversation that Millrace began. */
+export interface OwnConversation extends Partial<LastAsk> {
+  readonly cascadeId: CascadeId;
+  /** When it was begun or used last, epoch ms. */
+  readonly atMs: number;
+  /** Of an IDE, and the IDE that has it open now. Of an agent's session only the agent knows the place and size. */
+  readonly file?: CascadeFile & { readonly startedAtMs: number; readonly ide: Ide | undefined };
 }
 
 /** Where the ids of conversations that Millrace began are noted. */
@@ -48,33 +50,25 @@ export async function readCascades(journal: CascadeJournal, ides: readonly Ide[]
     ides.flatMap((ide) => (ide.codeiumFolder === undefined ? [] : [[ide.codeiumFolder, ide] as const])),
   );
   const folders = new Set([...ideOf.keys(), ...homes.flatMap(codeiumFoldersIn)]);
-  const own: OwnCascade[] = [];
+  const own: OwnConversation[] = [];
   const others = { files: 0, bytes: 0 };
   for (const folder of folders) {
     for (const file of await listCascadeFiles(folder)) {
       const entry = noted.get(file.cascadeId);
       if (entry !== undefined) {
-        const { atMs: startedAtMs, ...asked } = entry;
-        own.push({ ...asked, ...file, startedAtMs, ide: ideOf.get(folder) });
+        const atMs = Math.max(entry.atMs, file.modifiedAtMs);
+        own.push({ ...entry, atMs, file: { ...file, startedAtMs: entry.atMs, ide: ideOf.get(folder) } });
       } else {
         others.files++;
         others.bytes += file.bytes;
       }
     }
   }
-  const sorted: readonly OwnCascade[] = own.sort((a, b) => lastUsedMs(a) - lastUsedMs(b));
-  return { own: sorted, others };
+  return { own: own.toSorted((a, b) => a.atMs - b.atMs), others };
 }
 
-/** A session of an agent program that Millrace began and that is not known to be archived. */
-export interface OwnSession extends Partial<LastAsk> {
-  readonly cascadeId: CascadeId;
-  /** When it was begun or used last, epoch ms. */
-  readonly atMs: number;
-}
-
-/** The sessions of agents that are left, oldest first. Only the agents know their size on disk. */
-export async function readSessions(journal: CascadeJournal): Promise<readonly OwnSession[]> {
+/** The sessions of agents that Millrace began and that are not known to be archived, oldest first. */
+export async function readSessions(journal: CascadeJournal): Promise<readonly OwnConversation[]> {
   const left = (await journal.left()).filter(({ cascadeId }) => cascadeId.startsWith("acp:"));
   const noted = new Map((await journal.entries()).map((entry) => [entry.cascadeId, entry]));
   return left
@@ -82,13 +76,7 @@ export async function readSessions(journal: CascadeJournal): Promise<readonly Ow
     .sort((a, b) => a.atMs - b.atMs);
 }
 
-/** When it was begun or written to last, epoch ms. */
-export function lastUsedMs({ startedAtMs, modifiedAtMs }: OwnCascade): number {
-  return Math.max(startedAtMs, modifiedAtMs);
-}
-
-/** Cascades without a start or a write for that long. */
-export function olderThan(cascades: readonly OwnCascade[], ageMs: number, clock: Clock): readonly OwnCascade[] {
-  const before = clock.now() - ageMs;
-  return cascades.filter((cascade) => lastUsedMs(cascade) < before);
+/** How much disk they take. */
+export function bytesOf(conversations: readonly OwnConversation[]): number {
+  return conversations.reduce((sum, { file }) => sum + (file?.bytes ?? 0), 0);
 }

@@ -9,11 +9,9 @@ import type { CommandContext } from "../command.ts";
 import { withFinder } from "../compose/compose-ide.ts";
 import { composeUpstream } from "../compose/compose-upstream.ts";
 import {
+  bytesOf,
   type CascadesOnDisk,
-  lastUsedMs,
-  type OwnCascade,
-  type OwnSession,
-  olderThan,
+  type OwnConversation,
   openOwnJournal,
   readCascades,
   readSessions,
@@ -34,23 +32,18 @@ export async function showConversations(
   olderMs: number | undefined,
   context: CommandContext,
 ): Promise<void> {
-  await withConversations(options, context, async ({ own, others, sessions }, finder) => {
+  await withConversations(options, context, async ({ own, others }, finder) => {
     const { out, io } = context;
-    const isOld = ({ atMs }: OwnSession) => olderMs !== undefined && atMs < io.clock.now() - olderMs;
-    const old = olderMs === undefined ? [] : olderThan(own, olderMs, io.clock);
-    const oldSessions = sessions.filter(isOld);
-    const [kept] = await removeConversations({ own: old, sessions: oldSessions }, finder, context);
+    const old = own.filter(({ atMs }) => olderMs !== undefined && atMs < io.clock.now() - olderMs);
+    const [kept] = await removeConversations(old, finder, context);
     if (kept !== undefined) throw kept.error;
-    const left = {
-      data: own.filter((cascade) => !old.includes(cascade)).map(shown),
-      sessions: sessions.filter((session) => !isOld(session)).map(shownSession),
-    };
     if (options.json) {
-      const deleted = { data: old.map(shown), sessions: oldSessions.map(shownSession) };
-      return out.json({ ...left, others, ...(olderMs === undefined ? {} : { deleted }) });
+      const left = own.filter((each) => !old.includes(each));
+      return out.json({ ...shown(left), others, ...(olderMs === undefined ? {} : { deleted: shown(old) }) });
     }
-    if (olderMs !== undefined) return report(old, oldSessions, context);
-    printAll(own, sessions, context);
+    if (olderMs !== undefined) return report(old, context);
+    if (own.length === 0) out.note("Millrace has no conversation in an IDE.");
+    else printConversations(own, io.clock.now(), out);
     if (others.files > 0) {
       const theirs = spellCount(others.files, "conversation");
       out.note(`Not counted: ${theirs} of the IDE itself (${spellBytes(others.bytes)}).`);
@@ -58,11 +51,11 @@ export async function showConversations(
   });
 }
 
-function report(old: readonly OwnCascade[], oldSessions: readonly OwnSession[], { out }: CommandContext): void {
-  if (old.length + oldSessions.length === 0) return out.note("There is nothing to delete.");
-  const bytes = old.reduce((sum, cascade) => sum + cascade.bytes, 0);
-  const ofAgents = oldSessions.length === 0 ? "" : `, and ${spellCount(oldSessions.length, "session")} of agents`;
-  out.line(`Deleted: ${spellCount(old.length, "conversation")}, ${spellBytes(bytes)}${ofAgents}.`);
+function report(old: readonly OwnConversation[], { out }: CommandContext): void {
+  if (old.length === 0) return out.note("There is nothing to delete.");
+  const sessions = old.filter(({ file }) => file === undefined).length;
+  const ofAgents = sessions === 0 ? "" : `, and ${spellCount(sessions, "session")} of agents`;
+  out.line(`Deleted: ${spellCount(old.length - sessions, "conversation")}, ${spellBytes(bytesOf(old))}${ofAgents}.`);
 }
 
 const columns: readonly Column[] = [
@@ -75,106 +68,80 @@ const columns: readonly Column[] = [
 ];
 
 /** The least recently used first. */
-function printAll(cascades: readonly OwnCascade[], sessions: readonly OwnSession[], { out, io }: CommandContext): void {
-  const ofIdes = cascades.map((cascade) => ({
-    ...cascade,
-    atMs: lastUsedMs(cascade),
-    size: spellBytes(cascade.bytes),
-    keeper: cascade.ide === undefined ? "a file" : productName(cascade.ide.variant, cascade.ide.build),
-  }));
-  const ofAgents = sessions.map((session) => ({ ...session, size: "", keeper: "an agent" }));
-  const all = [...ofIdes, ...ofAgents].toSorted((a, b) => a.atMs - b.atMs);
-  if (all.length === 0) return out.note("Millrace has no conversation in an IDE.");
-  printConversations(all, io.clock.now(), out);
-}
-
-export function printConversations(
-  conversations: readonly (Omit<OwnSession, "cascadeId"> & Readonly<Record<"cascadeId" | "size" | "keeper", string>>)[],
-  nowMs: number,
-  out: Output,
-): void {
-  const rows = conversations.map(({ cascadeId, atMs, model = "", client = "", size, keeper }) => [
-    cascadeId,
-    `${spellAge(nowMs - atMs)} ago`,
-    model,
-    client,
-    size,
-    keeper,
-  ]);
+export function printConversations(conversations: readonly OwnConversation[], nowMs: number, out: Output): void {
+  const keeperOf = ({ file }: OwnConversation) =>
+    file === undefined ? "an agent" : file.ide === undefined ? "a file" : productName(file.ide.variant, file.ide.build);
+  const rows = conversations
+    .toSorted((a, b) => a.atMs - b.atMs)
+    .map((each) => {
+      const { cascadeId, atMs, model = "", client = "", file } = each;
+      const size = file === undefined ? "" : spellBytes(file.bytes);
+      return [cascadeId, `${spellAge(nowMs - atMs)} ago`, model, client, size, keeperOf(each)];
+    });
   printTable(columns, rows, out);
 }
 
-function shownSession({ cascadeId, atMs, model, client }: OwnSession): object {
-  const used_at = new Date(atMs).toISOString();
-  return { session_id: cascadeId, used_at, model: model ?? null, client: client ?? null };
-}
-
-function shown({ cascadeId, path, bytes, startedAtMs, modifiedAtMs, ide, model, client }: OwnCascade): object {
-  return {
-    cascade_id: cascadeId,
-    file: path,
-    bytes,
-    started_at: new Date(startedAtMs).toISOString(),
-    modified_at: new Date(modifiedAtMs).toISOString(),
-    open_in: ide?.id ?? null,
-    model: model ?? null,
-    client: client ?? null,
-  };
-}
-
-/** The conversations on disk, and the sessions of agents. */
-type Conversations = CascadesOnDisk & { readonly sessions: readonly OwnSession[] };
-
-/** A conversation that could not be deleted: its file, or the id of an agent's session. */
-interface KeptConversation {
-  readonly what: string;
-  readonly error: MillraceError;
+/** As JSON: those of IDEs, and the sessions of agents. */
+function shown(conversations: readonly OwnConversation[]) {
+  const instant = (atMs: number) => new Date(atMs).toISOString();
+  const all = conversations.map(({ cascadeId, atMs, model = null, client = null, file }) =>
+    file === undefined
+      ? { session_id: cascadeId, used_at: instant(atMs), model, client }
+      : {
+          cascade_id: cascadeId,
+          file: file.path,
+          bytes: file.bytes,
+          started_at: instant(file.startedAtMs),
+          modified_at: instant(file.modifiedAtMs),
+          open_in: file.ide?.id ?? null,
+          model,
+          client,
+        },
+  );
+  return { data: all.filter((each) => "cascade_id" in each), sessions: all.filter((each) => "session_id" in each) };
 }
 
 /** Looks for the conversations that Millrace began, with the IDEs that have them open. */
 export async function withConversations<T>(
   options: IdeOptions,
   { io, settings, signal }: CommandContext,
-  use: (found: Conversations, finder: IdeFinder) => Promise<T>,
+  use: (found: CascadesOnDisk, finder: IdeFinder) => Promise<T>,
 ): Promise<T> {
   return withFinder(io, options, async (finder, { homes }) => {
     const { ides } = await finder.find(signal);
     const journal = openOwnJournal(settings);
-    const cascades = await readCascades(journal, ides, [io.homeFolder, ...homes]);
-    return use({ ...cascades, sessions: await readSessions(journal) }, finder);
+    const { own, others } = await readCascades(journal, ides, [io.homeFolder, ...homes]);
+    return use({ own: [...own, ...(await readSessions(journal))], others }, finder);
   });
 }
 
 /** Deletes these conversations and forgets them. Answers those that stay, each with its reason; their notes stay too. */
 export async function removeConversations(
-  { own, sessions }: Pick<Conversations, "own" | "sessions">,
+  conversations: readonly OwnConversation[],
   finder: IdeFinder,
   context: CommandContext,
-): Promise<readonly KeptConversation[]> {
+): Promise<readonly { readonly what: string; readonly error: MillraceError }[]> {
   const { io, settings, signal } = context;
   const removed: CascadeId[] = [];
-  const kept: KeptConversation[] = [];
-  const attempt = async (cascadeId: CascadeId, what: string, remove: () => Promise<void>) => {
-    try {
-      await remove();
-      removed.push(cascadeId);
-    } catch (error) {
-      signal.throwIfAborted();
-      kept.push({ what, error: fileProblem(error) ?? toMillraceError(error) });
-    }
-  };
-  const upstream =
-    sessions.length === 0
-      ? undefined
-      : composeUpstream({ io, finder, backend: "auto", acpCommand: environmentOptions(io.env).acpCommand });
+  const kept: { readonly what: string; readonly error: MillraceError }[] = [];
+  const { acpCommand } = environmentOptions(io.env);
+  const upstream = conversations.some(({ file }) => file === undefined)
+    ? composeUpstream({ io, finder, backend: "auto", acpCommand })
+    : undefined;
   try {
-    for (const cascade of own)
-      await attempt(cascade.cascadeId, cascade.path, () => removeCascade(cascade, finder, context));
-    for (const { cascadeId } of sessions)
-      await attempt(cascadeId, cascadeId, async () => {
-        const holder = await upstream?.backends.holding({ backend: "acp", cascadeId }, signal);
-        await holder?.archive(cascadeId, signal);
-      });
+    for (const { cascadeId, file } of conversations) {
+      try {
+        if (file !== undefined) await removeCascade(file, finder, context);
+        else {
+          const holder = await upstream?.backends.holding({ backend: "acp", cascadeId }, signal);
+          await holder?.archive(cascadeId, signal);
+        }
+        removed.push(cascadeId);
+      } catch (error) {
+        signal.throwIfAborted();
+        kept.push({ what: file?.path ?? cascadeId, error: fileProblem(error) ?? toMillraceError(error) });
+      }
+    }
   } finally {
     await upstream?.agents.close();
     await openOwnJournal(settings).forget(removed);
@@ -183,10 +150,14 @@ export async function removeConversations(
 }
 
 /** Through the server that has it open, else as a file. */
-async function removeCascade(cascade: OwnCascade, finder: IdeFinder, { io, signal }: CommandContext): Promise<void> {
-  if (cascade.ide !== undefined) {
-    const { endpoint } = await finder.connect(cascade.ide, signal); // checks who listens there before the token is sent
-    await deleteCascades(endpoint, [cascade.cascadeId], { nowMs: io.clock.now() }, signal);
+async function removeCascade(
+  file: NonNullable<OwnConversation["file"]>,
+  finder: IdeFinder,
+  { io, signal }: CommandContext,
+): Promise<void> {
+  if (file.ide !== undefined) {
+    const { endpoint } = await finder.connect(file.ide, signal); // checks who listens there before the token is sent
+    await deleteCascades(endpoint, [file.cascadeId], { nowMs: io.clock.now() }, signal);
   }
-  await removeCascadeFile(cascade);
+  await removeCascadeFile(file);
 }

@@ -9,7 +9,7 @@ import { checkIdes, type IdeReport } from "../compose/check-ides.ts";
 import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { composeUpstream, type Upstream } from "../compose/compose-upstream.ts";
 import { spellEditor } from "../compose/health-details.ts";
-import { type CascadesOnDisk, openOwnJournal, readCascades } from "../compose/own-cascades.ts";
+import { bytesOf, type CascadesOnDisk, openOwnJournal, readCascades } from "../compose/own-cascades.ts";
 import { type GatewayCommandOptions, overridesOf } from "../serve/gateway-options.ts";
 import { chosenIde, nameWithKind } from "../serve/servers.ts";
 import { type Finding, finding } from "../terminal/finding.ts";
@@ -132,7 +132,7 @@ async function checkConversations(read: () => Promise<CascadesOnDisk>) {
     return { own_files: null, own_bytes: null, other_files: null, other_bytes: null, findings };
   }
   const { own, others } = found;
-  const ownBytes = own.reduce((sum, { bytes }) => sum + bytes, 0);
+  const ownBytes = bytesOf(own);
   const ours =
     own.length === 0
       ? "No conversation of Millrace is left in the IDE"

@@ -4,8 +4,7 @@ import { describe, expect, it, test } from "vitest";
 import type { AgentLook, AgentReply } from "../../../backends/acp/process/look-at-agent.ts";
 import { redactor } from "../redact.ts";
 import { agentFacts } from "./observe-agent.ts";
-import { type ContractReport, checkAll, withoutSecrets } from "./report.ts";
-import { assumed } from "./run-contract.ts";
+import { assumed, type ContractReport, checkAll, withoutSecrets } from "./run-contract.ts";
 
 const docs = join(import.meta.dirname, "../../../../docs/dev");
 const all = [...assumed.server, ...assumed.agent];

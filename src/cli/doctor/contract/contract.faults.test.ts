@@ -6,7 +6,7 @@ import { type Simulator, type SimulatorOptions, startSimulator } from "../../../
 import { doctorCommand } from "../../commands/doctor.ts";
 import { main } from "../../main.ts";
 import { fakeIo } from "../../terminal/io.fake.ts";
-import type { ContractReport } from "./report.ts";
+import type { ContractReport } from "./run-contract.ts";
 
 const apiKey = "sk-ws-01-planted-api-key";
 
@@ -68,8 +68,8 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
     const { simulator, homeFolder, contract } = await machine({ profile: "devin-cli" });
     const file = join(homeFolder, "contract.json");
     const { code, stdout, stderr } = await contract("--contract", "--report", file);
-    expect(stdout).toMatch(/ok +agent\.initialize +version 1/);
-    expect(stdout).toMatch(/ok +agent\.summarizer +no such option/);
+    expect(stdout).toMatch(/ok +agent\.initialize: version 1/);
+    expect(stdout).toMatch(/ok +agent\.summarizer: no such option/);
     expect(stderr).toContain("Look through it");
     const written = await readFile(file, "utf8");
     const report = JSON.parse(written) as ContractReport;

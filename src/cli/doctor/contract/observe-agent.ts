@@ -2,7 +2,7 @@ import { type AgentLook, type AgentReply, repliedSessionId } from "../../../back
 import { readAbilities } from "../../../backends/acp/wire/abilities.ts";
 import { readSessionOptions } from "../../../backends/acp/wire/session-offer.ts";
 import { isObject } from "../../../base/json.ts";
-import type { Fact, Facts } from "./report.ts";
+import type { Fact, Facts } from "./observe-server.ts";
 
 /** Source: docs/dev/wire/acp.md, "Errors". */
 const noSuchSession = -32016;

@@ -6,7 +6,10 @@ import { upstreamReason } from "../../../language-server/errors/errors.ts";
 import type { LanguageServer } from "../../../language-server/language-server.ts";
 import { probePort } from "../../../language-server/probe/probe.ts";
 import { isWithoutCascade } from "../../../language-server/product-name.ts";
-import type { Fact, Facts } from "./report.ts";
+
+/** What was seen of one thing, as a value and in a few words; or why it could not be seen. No secret, no name of an account. */
+export type Fact = { readonly value: unknown; readonly seen: string } | { readonly why: string };
+export type Facts = Readonly<Record<string, Fact>>;
 
 /** The answer to a call, or the reason why there is none. */
 type CallResult<T> =
