@@ -60,7 +60,7 @@ export class TurnLog {
       owner,
       expiresAtMs: undefined,
       tags,
-      meta: { form: rowForm, caller, key, label, attachedAtMs: createdAtMs },
+      meta: { form: rowForm, caller, key, label, attachedAtMs: this.#medium.clock.now() }, // its home's clock may be another
     } as const;
     const row: Row = { ...unproven, proof: this.#medium.sealer.prove(unproven) };
     return {

@@ -200,3 +200,39 @@ test("an attach moves on when the stream expires, and not when its answer does",
   expect(await again.get(turn.turnId)).toMatchObject({ expiresAtMs: endedAtMs + 30 * minute });
   await turns.stop();
 });
+
+describe("an attach", () => {
+  test("tells the store's time beside the time when its stream expires, and watches the store no longer than it is open", async () => {
+    const clock = new FakeClock();
+    const store = bound(openMemoryLog({ clock }));
+    const { untilSuperseded } = store;
+    let watched: AbortSignal | undefined;
+    store.now = () => clock.now() - 3_600_000; // that of another machine
+    store.untilSuperseded = (stream, signal) => untilSuperseded(stream, (watched = signal));
+    const { turns } = fakeTurns({ store, clock });
+    const attached = await turns.attach(name, "create");
+    expect(attached.serverNowMs).toBe(store.now());
+    expect(watched?.aborted).toBe(false);
+    attached.close();
+    expect(watched?.aborted).toBe(true);
+    await turns.stop();
+  });
+
+  test("keeps its turns together at its beginning, and again each quarter of the time that they are kept", async () => {
+    const clock = new FakeClock();
+    const store = bound(openMemoryLog({ clock }));
+    const { keepTogether } = store;
+    let looks = 0;
+    store.keepTogether = (turnIds) => (looks++, keepTogether(turnIds));
+    const { turns } = fakeTurns({ store, clock });
+    const attached = await turns.attach(name, "create");
+    const send = async (seqno: number) => {
+      await attached.send({ ...ask, seqno }, asking({ fingerprint: `body-${seqno}` }), never);
+      return looks;
+    };
+    expect([looks, await send(0)]).toEqual([1, 1]);
+    await clock.advance(defaultRetention.keptMs / 4);
+    expect([await send(1), await send(2)]).toEqual([2, 2]);
+    await turns.stop();
+  });
+});

@@ -1,5 +1,4 @@
 import { bestEffort, notNeeded } from "../base/async.ts";
-import type { Clock } from "../base/clock.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
 import type { CancelledBy, TurnEvent } from "../log/event.ts";
@@ -72,7 +71,6 @@ export interface StreamTurns extends Turns {
 /** Attaches clients to their streams, and starts the turns that the messages of a stream ask for: `StreamTurns.attach`. */
 export function openAttach(parts: {
   readonly store: LogStore;
-  readonly clock: Clock;
   readonly owner: string;
   readonly readers: Readers;
   readonly reads: TurnReads;
@@ -80,7 +78,7 @@ export function openAttach(parts: {
   readonly backOff: BackOff;
   readonly running: Pick<RunningTurns, "cancel">;
 }): StreamTurns["attach"] {
-  const { store, clock, readers, reads, running } = parts;
+  const { store, readers, reads, running } = parts;
   return async (name, intent, { graceMs, ticket } = {}) => {
     const stream = await store.attachStream(name, intent, ticket);
     const turnIds = stream.accepted.flatMap(({ turnId }) => turnId ?? []);
@@ -95,19 +93,19 @@ export function openAttach(parts: {
       await store.keepTogether(turnIds);
     }
     /** Each look reads the rows of all turns: not at each message, and long before the first of them expires. */
-    const keptForMs = (stream.expiresAtMs - clock.now()) / 4;
-    let keepAgainAtMs = clock.now() + keptForMs;
+    const keptForMs = (stream.expiresAtMs - store.now()) / 4;
+    let keepAgainAtMs = store.now() + keptForMs;
     return {
       ...stream,
-      serverNowMs: clock.now(),
+      serverNowMs: store.now(),
       superseded: newer.signal,
       send: async (message, start, signal) => {
         if (newer.signal.aborted) return { outcome: "fenced", turn: undefined };
         const sent = await send(parts, stream, { message, start }, signal);
         if (sent.turn !== undefined) {
           turnIds.push(sent.turn.turnId);
-          if (clock.now() >= keepAgainAtMs) {
-            keepAgainAtMs = clock.now() + keptForMs;
+          if (store.now() >= keepAgainAtMs) {
+            keepAgainAtMs = store.now() + keptForMs;
             await bestEffort(store.keepTogether(turnIds)); // the next attach does it too
           }
         }

@@ -39,6 +39,18 @@ test("the failures of the newest 1,000 bodies are remembered, and no more", () =
   expect(() => backOff.check("body 1", "request")).toThrow("Wait.");
 });
 
+test("a body that fails again counts among the newest", () => {
+  const backOff = new BackOff(() => 0);
+  const fail = (body: string) =>
+    backOff.watch(body).push({ type: "failed", error: new MillraceError("rate_limited", "Wait.").toRecord() });
+  fail("first");
+  for (let nth = 1; nth < 1_000; nth++) fail(`body ${nth}`);
+  fail("first");
+  fail("one more");
+  expect(() => backOff.check("first", "request")).toThrow("Wait.");
+  expect(backOff.check("body 1", "request")).toBeUndefined();
+});
+
 test("of two turns of one body the failure of one counts, though the other finished before", () => {
   const backOff = new BackOff(() => 0);
   const [first, second] = [backOff.watch("body"), backOff.watch("body")];
