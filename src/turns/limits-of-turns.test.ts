@@ -181,3 +181,16 @@ test("that a turn was abandoned is stored before its backend is stopped", async 
   await until(() => backend.last.closed);
   expect(backend.last.stoppedBy).toBe("cancel");
 });
+
+test("a request that joins a turn by its key hears of it once the turn is on the disk", async () => {
+  const { turns, clock } = begin({ limits: { mostTurns: () => 0 } }); // its first event, which flushes it, never comes
+  let heard = 0;
+  const ask = () => turns.start(asking({ idempotencyKey: "k" }), never).then(() => heard++);
+  const first = ask();
+  await idle();
+  const second = ask();
+  await clock.advance(249);
+  expect(heard).toBe(0);
+  await clock.advance(1);
+  await Promise.all([first, second]);
+});

@@ -39,3 +39,23 @@ describe("a body", () => {
     expect(await bodies.read(arriving([zeros]), (json) => (json as unknown[]).length)).toBe(200_001);
   });
 });
+
+describe("the memory of bodies", () => {
+  const mb = 1024 * 1024;
+  const free = 256 * 1024; // of each body
+
+  it("is 128 MB for all of them, of which issued keys have half together, and all of it comes back", () => {
+    const bodies = new Bodies(1_000_000);
+    const [owners, issued, other] = [bodies.memory(true), bodies.memory(false), bodies.memory(false)];
+    for (let again = 0; again < 2; again++) {
+      issued.hold(64 * mb + free);
+      expect(() => other.hold(free + 1)).toThrow("too many large bodies");
+      other.hold(free);
+      owners.hold(64 * mb + free);
+      expect(() => owners.hold(64 * mb + free + 1)).toThrow("too many large bodies");
+      issued.hold(mb + free);
+      other.hold(63 * mb + free);
+      for (const memory of [owners, issued, other]) memory.hold(0);
+    }
+  });
+});

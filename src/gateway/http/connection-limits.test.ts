@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import type { ServerResponse } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../base/clock.ts";
@@ -83,5 +85,42 @@ describe("an answer that is being sent", () => {
     opened.push(here);
     const answer = await (await fetch(here.url)).text();
     expect(answer.trim().split("\n")).toHaveLength(beats);
+  });
+});
+
+describe("a connection", () => {
+  const ask = "GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n";
+
+  it("may have any number of requests, but 64 of them open at once", async () => {
+    const held: ServerResponse[] = [];
+    let answers = (response: ServerResponse): void => void response.end("ok");
+    const http1 = (_request: unknown, response: ServerResponse) => answers(response);
+    const here = await listen({ host: "127.0.0.1", port: 0 }, { http1 });
+    opened.push(here);
+    const socket = connect(here.port, "127.0.0.1");
+    const closed = once(socket, "close");
+    let got = "";
+    socket.on("data", (bytes: Buffer) => (got += bytes.toString("latin1")));
+    const count = () => got.split("HTTP/1.1 200").length - 1;
+    for (let asked = 1; asked <= 70; asked++) {
+      socket.write(ask);
+      await expect.poll(count, { interval: 1 }).toBe(asked);
+    }
+    answers = (response) => void held.push(response);
+    socket.write(ask.repeat(64));
+    await expect.poll(() => held.length, { interval: 1 }).toBe(64);
+    expect(socket.destroyed).toBe(false);
+    socket.write(ask);
+    await closed;
+  });
+
+  it("of HTTP/2 that has asked is closed once it is idle, and not before its answer is whole", async () => {
+    const { port } = await listening({ idleMs: 50 });
+    const session = connectHttp2(`http://127.0.0.1:${port}`);
+    const closed = once(session, "close");
+    const stream = session.request({ ":path": "/health" });
+    stream.resume();
+    await once(stream, "close");
+    expect(await closed).toEqual([]); // it hangs where the stream still counts
   });
 });

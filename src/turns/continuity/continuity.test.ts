@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
+import { idle } from "../../base/wait.fake.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { openMemoryLog } from "../../log/memory-log.fake.ts";
 import type { TurnRequest } from "../../log/request.ts";
@@ -39,6 +40,27 @@ const callId = `call_${"0".repeat(24)}`; // the form of those that an agent wait
 const said = (text: string): VisibleAnswer => ({ text, calls: [] });
 
 describe("Continuity", () => {
+  it("keeps the newest trajectories; the oldest make room and are archived, and a stop waits until all others are", async () => {
+    const archived: string[] = [];
+    const gate = Promise.withResolvers<void>();
+    const archive = async (cascadeId: CascadeId, isStop: boolean) => {
+      if (isStop) await gate.promise;
+      archived.push(cascadeId);
+    };
+    const continuity = new Continuity({ clock: new FakeClock(), idleMs, limit: 2, archive });
+    for (const n of [1, 2, 3]) continuity.keep(asker({ messages: [user(`Hello ${n}`)] }), id(n), said("Hi."));
+    expect(archived).toEqual([id(1)]);
+    const after = (n: number) => asker({ messages: [user(`Hello ${n}`), assistant("Hi."), user("Bye")] });
+    expect([1, 2, 3].map((n) => continuity.knows(after(n)))).toEqual([false, true, true]);
+    let isClosed = false;
+    const closing = continuity.close().then(() => (isClosed = true));
+    await idle();
+    expect([isClosed, archived.length]).toEqual([false, 1]);
+    gate.resolve();
+    await closing;
+    expect(archived).toEqual([id(1), id(2), id(3)]);
+  });
+
   it("continues where the visible history is exactly what the trajectory holds", () => {
     const { continuity } = fakeContinuity();
     const first = asker({ messages: [user("Hello")] });
