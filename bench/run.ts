@@ -4,6 +4,7 @@ const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   growth: () => import("./growth.ts"),
   tools: () => import("./tools.ts"),
   hostile: () => import("./hostile.ts"),
+  page: () => import("./page.ts"),
   startup: () => import("./startup.ts"),
 };
 

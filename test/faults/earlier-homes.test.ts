@@ -18,6 +18,8 @@ const folder = join(import.meta.dirname, "homes");
 const homes = readdirSync(folder)
   .filter((name) => name.endsWith(".json"))
   .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as EarlierHome);
+/** Of a build whose log had other tables. */
+const hasOtherTables = ({ sql }: EarlierHome) => sql.some((statement) => statement.startsWith("CREATE TABLE turns "));
 
 /** The home as it was left, with an IDE that does not know its conversations any more. */
 async function world(home: EarlierHome, change: (database: DatabaseSync) => void = () => {}) {
@@ -80,15 +82,40 @@ async function outcomes(home: EarlierHome, { served, stream }: Awaited<ReturnTyp
   };
 }
 
-test.each(homes)(
-  "a home that the build of $build left is read: what had ended is there, and what ran ends by name",
+/** All rows of this table. */
+function rowsIn(file: string, table: string, where = "true") {
+  const database = new DatabaseSync(file, { readOnly: true });
+  const rows = database.prepare(`SELECT * FROM ${table} WHERE ${where}`).all();
+  database.close();
+  return rows;
+}
+
+test.each(homes.filter((home) => !hasOtherTables(home)))(
+  "a home that the build of $build left is read: what had ended is there, its use too, and what ran ends by name",
   async (home) => {
     const it = await world(home);
     const found = await outcomes(home, it);
     expect(found.finished).toBe(home.answer);
+    const { url, key } = it.served;
+    const usage = await fetch(`${url}/v1/usage`, { headers: { authorization: `Bearer ${key}` } });
+    expect(await usage.json()).toMatchObject({ data: [{ finished: 1 }] });
     for (const ended of [found.running, found.background, found.stream]) {
       expect(ended).toContain("The IDE's server no longer has this conversation.");
     }
+    expect((await it.ide.report()).messages).toEqual([]);
+  },
+);
+
+test.each(homes.filter(hasOtherTables))(
+  "a log that the build of $build left is told as of another version, and stays as it is",
+  async (home) => {
+    const it = await world(home);
+    const before = rowsIn(it.file, "turns");
+    const found = await outcomes(home, it);
+    for (const said of Object.values(found))
+      expect(said).toContain("The log was written by another version of Millrace.");
+    expect(before).toHaveLength(5);
+    expect(rowsIn(it.file, "turns")).toEqual(before);
     expect((await it.ide.report()).messages).toEqual([]);
   },
 );
@@ -98,8 +125,7 @@ test("rows of a form that a later build wrote are told as of another version, an
   if (home === undefined) throw new Error("there is no home");
   const later = "UPDATE logs SET meta = json_set(meta, '$.form', 999) WHERE kind IN ('turn', 'stream')";
   const it = await world(home, (database) => database.exec(later));
-  const rows = () =>
-    new DatabaseSync(it.file, { readOnly: true }).prepare("SELECT * FROM logs WHERE meta LIKE '%999%'").all();
+  const rows = () => rowsIn(it.file, "logs", "meta LIKE '%999%'");
   const before = rows();
   const found = await outcomes(home, it);
   for (const said of Object.values(found)) expect(said).toContain("Another version of Millrace stored this answer");

@@ -1,24 +1,8 @@
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
 import { temporaryHome } from "../support/home.ts";
+import { addManyTurns } from "../support/many-turns.ts";
 import { ask, gateway, model, openai, patienceMs, simulator } from "../support/world.ts";
-
-/** 200,000 turns in forty days, as the history keeps them. */
-const manyTurns = `
-  WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
-  INSERT INTO usage_turns (turn_id, started_at_ms, ended_at_ms, model, dialect, client, project, ide, token_source, prompt_tokens,
-    completion_tokens, thinking_tokens, cached_prompt_tokens, credits_hundredths, first_token_ms, outcome, reason, key)
-  SELECT 'turn_old_' || i, :now - i * 17280 - 3000, :now - i * 17280, 'model-' || (i % 5), 'openai-chat', 'client-' || (i % 3),
-    '/home/ada/engine', 'devin', 'measured', 100, 20, 5, 0, 100, 300 + i % 400, iif(i % 50, 'finished', 'failed'),
-    iif(i % 50, 'stop', 'upstream_failed'), 'owner' FROM n`;
-const sums = ["all", "model", "client", "project", "key", "dialect"].map(
-  (dimension) => `
-  INSERT INTO usage_rollup SELECT '${dimension}', ended_at_ms / 900000, ${dimension === "all" ? "''" : dimension}, count(*),
-    sum(outcome = 'finished'), sum(outcome = 'failed'), 0, sum(prompt_tokens), sum(completion_tokens), sum(thinking_tokens), 0, 0, 0, 0,
-    sum(credits_hundredths), count(*), 0, 0, sum(ended_at_ms - started_at_ms), sum(first_token_ms), count(*)
-  FROM usage_turns GROUP BY 2, 3 ON CONFLICT DO NOTHING`,
-);
 
 const blanks = " ".repeat(100_000);
 const since = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
@@ -61,10 +45,7 @@ it(
     const home = temporaryHome();
     await simulator({ home });
     await (await gateway({ home })).stop();
-    const database = new DatabaseSync(join(home, ".millrace/turns.db"));
-    database.prepare(manyTurns).run({ now: Date.now() });
-    for (const sum of sums) database.exec(sum);
-    database.close();
+    addManyTurns(join(home, ".millrace/turns.db"));
     const served = await gateway({ home });
     const headers = { authorization: `Bearer ${served.key}`, "content-type": "application/json" };
     const call = async (path: string, body?: object) => {
