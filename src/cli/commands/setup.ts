@@ -16,7 +16,7 @@ import { newKey } from "../keys/key-record.ts";
 import { flag, modelOption, ofServe, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { gatewayOptions } from "../serve/gateway-options.ts";
-import { askYes, canAsk } from "../terminal/ask-yes.ts";
+import { agrees } from "../terminal/ask-yes.ts";
 import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
 import { setVariable, shellOf } from "../terminal/shell.ts";
 
@@ -183,12 +183,7 @@ async function agreed(
   if (options.dryRun) return false;
   const changesNothing = changes.length > 0 && changes.every(({ before, after }) => before === after);
   if (options.yes || changesNothing) return true;
-  if (!canAsk({ io, out })) {
-    throw new MillraceError("invalid_request", "Nothing was changed: Millrace needs a terminal to ask for consent.", {
-      hint: "Add --yes to make the changes.",
-    });
-  }
-  return askYes("Make these changes?", io);
+  return agrees("Make these changes?", { nothing: "Nothing was changed", command: "millrace setup" }, { io, out });
 }
 
 function show({ edit, before, after }: PlannedChange, out: CommandContext["out"]): void {

@@ -96,36 +96,27 @@ export async function readStatus(options: IdeOptions, context: CommandContext) {
 
 /** The eight lines, and one more where something is to do. */
 export function statusLines(status: Status, { out }: Pick<CommandContext, "out">): readonly string[] {
-  const { gateway, clients, hasService, pausedSince } = status;
-  const rows: (readonly [title: string, text: string])[] = [
-    ["gateway", spellGateway(status)],
-    ["account", spellAccounts(status.accounts)],
-    ["left", spellLeft(status)],
-    [
-      "prompts",
-      pausedSince === undefined
-        ? `go to ${spellPrompts(status)}`
-        : `${out.style("yellow", "PAUSED")}: no prompt is sent until \`millrace resume\``,
-    ],
-    ...(gateway === undefined ? [] : [["turns", spellTurns(gateway)] as const]),
-    ...(gateway === undefined || gateway.blocked.length === 0
-      ? []
-      : [["blocked", spellBlocked(gateway.blocked, status.atMs)] as const]),
-    ...(gateway === undefined || gateway.refused.requests === 0
-      ? []
-      : [["refused", spellRefused(gateway.refused)] as const]),
-    ...(gateway?.storeProblem === undefined ? [] : [["store", spellStore(gateway.storeProblem)] as const]),
-    ...(gateway?.logProblem === undefined ? [] : [["log", gateway.logProblem] as const]),
-    ...(gateway?.tailLost === undefined ? [] : [["lost text", spellTailLost(gateway.tailLost)] as const]),
-    ...(gateway === undefined || gateway.newerAgents.length === 0
-      ? []
-      : [["new agents", gateway.newerAgents.join("; ")] as const]),
-    ...(status.agents.length === 0 ? [] : [["agents", status.agents.map(spellHost).join(", ")] as const]),
-    ["clients", clients.length === 0 ? "none is set up: `millrace setup` does it" : `${clients.join(", ")} set up`],
-    ...(hasService === undefined ? [] : [["service", hasService ? "installed" : "not installed"] as const]),
-    ...(gateway === undefined ? [] : [["last failure", spellFailure(gateway.lastFailure, status.atMs)] as const]),
-    ...status.accounts.flatMap(({ todo }) => (todo === null ? [] : [["to do", todo] as const])).slice(0, 1),
-  ];
+  const { gateway, accounts, agents, atMs, clients, hasService, pausedSince } = status;
+  const paused = `${out.style("yellow", "PAUSED")}: no prompt is sent until \`millrace resume\``;
+  const lines: Readonly<Record<string, string | null | undefined>> = {
+    gateway: spellGateway(status),
+    account: spellAccounts(accounts),
+    left: spellLeft(status),
+    prompts: pausedSince === undefined ? `go to ${spellPrompts(status)}` : paused,
+    turns: gateway && spellTurns(gateway),
+    blocked: gateway && spellBlocked(gateway.blocked, atMs),
+    refused: gateway && spellRefused(gateway.refused),
+    store: gateway?.storeProblem && spellStore(gateway.storeProblem),
+    log: gateway?.logProblem,
+    "lost text": gateway?.tailLost && spellTailLost(gateway.tailLost),
+    "new agents": gateway?.newerAgents.join("; "),
+    agents: agents.map(spellHost).join(", "),
+    clients: clients.length === 0 ? "none is set up: `millrace setup` does it" : `${clients.join(", ")} set up`,
+    service: hasService === undefined ? "" : hasService ? "installed" : "not installed",
+    "last failure": gateway && spellFailure(gateway.lastFailure, atMs),
+    "to do": accounts.find(({ todo }) => todo !== null)?.todo,
+  };
+  const rows = Object.entries(lines).flatMap(([title, text]) => (text ? [[title, text] as const] : []));
   const unread = [...status.problems].map(([title, problem]) => [title, spellProblem(title, problem, status)] as const);
   const told = rows.map(([title, text]) => unread.find(([other]) => other === title) ?? [title, text]);
   const further = unread.filter(([title]) => !rows.some(([other]) => other === title));
@@ -217,22 +208,22 @@ function spellPrompts({ gateway, accounts }: Status): string {
 }
 
 function spellTurns({ running, waiting, ended, failed, turnLimit }: GatewayStatus): string {
-  const limit = turnLimit === undefined || turnLimit.why === "alone" ? "" : `; ${spellTurnLimit(turnLimit)}`;
+  const limit = turnLimit === null || turnLimit.why === "alone" ? "" : `; ${spellTurnLimit(turnLimit)}`;
   return `${running} running, ${waiting} waiting, ${ended} ended since it started, ${failed} of them failed${limit}`;
 }
 
 /** Two models at most: the page has all. */
 function spellBlocked(blocked: GatewayStatus["blocked"], nowMs: number): string {
-  const [shown, more] = [blocked.slice(0, 2), blocked.length - 2];
-  const models = shown.map(({ model_name: name, code, until }) => {
+  const models = blocked.slice(0, 2).map(({ model_name: name, code, until }) => {
     const atMs = Date.parse(until);
     return `${name} until ${spellInstant(atMs)} (${code}, ${durationInWords(Math.max(60_000, atMs - nowMs))} left)`;
   });
-  return `${models.join("; ")}${more > 0 ? `; ${more} more` : ""}`;
+  return `${models.join("; ")}${blocked.length > 2 ? `; ${blocked.length - 2} more` : ""}`;
 }
 
 /** The newest three kinds. */
 function spellRefused({ requests, by }: GatewayStatus["refused"]): string {
+  if (requests === 0) return "";
   const kinds = by.slice(0, 3).map((kind) => `${kind.requests} of ${kind.client}: ${kind.code}`);
   const total = requests === 1 ? "1 request became no turn" : `${requests} requests became no turn`;
   return `${total} (${kinds.join(", ")}${by.length > 3 ? ", …" : ""})`;
@@ -244,16 +235,15 @@ function spellFailure(failure: GatewayStatus["lastFailure"], nowMs: number): str
   return `${reason}, ${model}, ${spellAge(nowMs - Date.parse(at))} ago (\`millrace tail ${id.slice(-8)}\`)`;
 }
 
-function encodeStatus(status: Status): object {
-  const { problems, gateway, pausedSince, accounts, limits, agents, clients, hasService } = status;
+function encodeStatus({ problems, gateway, pausedSince, limits, agents, hasService, ...status }: Status): object {
   return {
     gateway: gateway === undefined ? null : encodeGateway(gateway),
     paused: pausedSince !== undefined,
     paused_since: pausedSince ?? null,
-    accounts,
+    accounts: status.accounts,
     limits: limits?.data ?? [],
     agents: agents.map(hostJson),
-    clients,
+    clients: status.clients,
     service_installed: hasService ?? null,
     problems: [...problems].map(([line, { message, hint }]) => ({ line, message, hint })),
   };
@@ -267,32 +257,15 @@ function spellTailLost(turn: string): string {
   return `the IDE wrote more text after the end of ${turn}; its next answers end a second later, and are whole`;
 }
 
-function encodeGateway({
-  url,
-  file,
-  backend,
-  turnLimit,
-  lastFailure,
-  storeProblem,
-  logProblem,
-  tailLost,
-  newerAgents,
-  ...counts
-}: GatewayStatus): object {
+/** The other members have their names in JSON. */
+function encodeGateway({ file, backend, ...known }: GatewayStatus): object {
   return {
-    url,
+    ...known,
     pid: file?.pid ?? null,
     version: file?.version ?? null,
     started_by: file?.startedBy ?? "terminal",
     started_at: file === undefined ? null : new Date(file.startedAtMs).toISOString(),
     prompts_go_to: backend === undefined ? null : spellBackend(backend),
-    turn_limit: turnLimit ?? null,
-    ...counts,
-    last_failure: lastFailure,
-    store_problem: storeProblem ?? null,
-    log_problem: logProblem ?? null,
-    tail_lost: tailLost ?? null,
-    newer_agents: newerAgents,
   };
 }
 
@@ -323,15 +296,15 @@ async function readGatewayStatus(
     url: gateway.url,
     file: readGatewayFile(settings.gatewayFile),
     backend,
-    turnLimit: health.turn_limit,
+    turnLimit: health.turn_limit ?? null,
     running: sumOf(metrics, "millrace_turns_running"),
     waiting: sumOf(metrics, "millrace_turns_waiting"),
     ended: sumOf(metrics, "millrace_turns_ended_total"),
     failed: sumOf(metrics, "millrace_turns_ended_total", 'outcome="failed"'),
     lastFailure: await line("last failure", () => lastFailureOf(gateway, signal), null),
-    storeProblem: storeProblemOf(health),
-    logProblem: health.details?.log_problem,
-    tailLost: health.details?.tail_lost,
+    storeProblem: storeProblemOf(health) ?? null,
+    logProblem: health.details?.log_problem ?? null,
+    tailLost: health.details?.tail_lost ?? null,
     newerAgents: health.details?.newer_agents ?? [],
     refused: health.refused ?? { requests: 0, by: [] },
     blocked: health.blocked ?? [],

@@ -11,7 +11,7 @@ import { dispatch } from "../dispatch.ts";
 import { checkStartFiles, startInBackground } from "../gateway-process/background.ts";
 import { callGateway, lookForGateway, silentGateway } from "../gateway-process/gateway-client.ts";
 import { type GatewayRecord, readGatewayRecord } from "../gateway-process/gateway-file.ts";
-import { askHolder, clearHome, earlierBuild, holderOf, stopMs } from "../gateway-process/home.ts";
+import { askHolder, clearHome, earlierBuild, gatewayHere, holderOf, stopMs } from "../gateway-process/home.ts";
 import { readKey } from "../gateway-process/key-file.ts";
 import { endPause, pause, readPause } from "../gateway-process/pause-file.ts";
 import { duration, flag } from "../options.ts";
@@ -99,8 +99,7 @@ export const restartCommand = defineCommand({
   ],
   async run({ options, typed, argv }, context) {
     const { out, settings, signal } = context;
-    const running =
-      holderOf(settings.gatewayFile) ?? (await earlierBuild(settings.gatewayFile, readKey(settings.keyFile), signal));
+    const running = await gatewayHere(settings, signal);
     const isService = running === undefined ? isServiceInstalled(context) === true : running.startedBy === "service";
     // What would keep the new one from starting is told while the old one still serves.
     const changes = argv.filter(
@@ -188,9 +187,9 @@ export async function stopGateway(
   context: Pick<CommandContext, "io" | "settings" | "signal">,
 ): Promise<GatewayRecord | undefined> {
   const { io, settings, signal } = context;
-  const { gatewayFile: file, keyFile } = settings;
+  const { gatewayFile: file } = settings;
   const held = holderOf(file);
-  const record = held ?? (await earlierBuild(file, readKey(keyFile), signal));
+  const record = held ?? (await gatewayHere(settings, signal));
   if (record === undefined) {
     const left = readGatewayRecord(file);
     if (left !== undefined) clearHome(file, left); // left by one that was killed; another program may have its pid now

@@ -5,7 +5,6 @@ import { startOfLog } from "../../base/ids.ts";
 import { waitBefore } from "../../client/link/backoff.ts";
 import { untilSilent } from "../../client/link/until-silent.ts";
 import { type ObservedEvent, observe } from "../../client/stream/observe.ts";
-import type { EndEvent } from "../../client/stream/stream-event.ts";
 import { isTerminal, type TurnEvent, type TurnEventBody } from "../../log/event.ts";
 import { linkTo } from "../chat/chat-streams.ts";
 import { mostTurns, type OwnStream, pickTurn, type Turn } from "../chat/pick-turn.ts";
@@ -169,43 +168,18 @@ function turnPrinter(out: Output): (event: ShownEvent) => void {
 
 /** An event of an observed stream in the form of a turn's events, without their times, which a stream does not have. */
 function toShownEvent(event: ObservedEvent): ShownEvent {
-  switch (event.type) {
-    case "started":
-    case "text":
-    case "thinking":
-      return event;
-    case "rewritten":
-      return { type: "rewritten", text: event.text, eventId: event.eventId };
-    case "tool_call": {
-      const { callId, name, arguments: argumentsDelta, eventId } = event;
-      return { type: "tool_call", callId, name, argumentsDelta, done: true, eventId };
-    }
-    case "end":
-      return toShownEnd(event);
-    default:
-      return event satisfies never;
+  const { eventId } = event;
+  if (event.type === "rewritten") return { type: event.type, text: event.text, eventId };
+  if (event.type === "tool_call") {
+    const { type, callId, name, arguments: argumentsDelta } = event;
+    return { type, callId, name, argumentsDelta, done: true, eventId };
   }
-}
-
-function toShownEnd({ outcome, reason, errorCode, errorMessage, errorHint, eventId }: EndEvent): ShownEvent {
-  switch (outcome) {
-    case "finished":
-      return { type: "finished", eventId };
-    case "cancelled":
-      return { type: "cancelled", by: reason, eventId };
-    case "failed":
-      return {
-        type: "failed",
-        error: {
-          code: (errorCode ?? "upstream_failed") as ErrorCode, // the gateway's own; a code from a newer gateway is shown unchanged
-          message: errorMessage ?? "The answer failed.",
-          hint: errorHint ?? "",
-        },
-        eventId,
-      };
-    default:
-      return outcome satisfies never;
-  }
+  if (event.type !== "end") return event;
+  if (event.outcome === "finished") return { type: event.outcome, eventId };
+  if (event.outcome === "cancelled") return { type: event.outcome, by: event.reason, eventId };
+  const { errorCode, errorMessage: message = "The answer failed.", errorHint: hint = "" } = event;
+  const code = (errorCode ?? "upstream_failed") as ErrorCode; // the gateway's own; a code from a newer gateway is shown unchanged
+  return { type: event.outcome, error: { code, message, hint }, eventId };
 }
 
 /** A quarter of an hour at most. */

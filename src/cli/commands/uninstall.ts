@@ -13,13 +13,12 @@ import { type CommandContext, defineCommand } from "../command.ts";
 import { cacheFolder } from "../compile-cache.ts";
 import { bytesOf } from "../compose/own-cascades.ts";
 import { removeConversations, withConversations } from "../doctor/conversations.ts";
-import { earlierBuild, holderOf, stopMs } from "../gateway-process/home.ts";
-import { readKey } from "../gateway-process/key-file.ts";
+import { gatewayHere, stopMs } from "../gateway-process/home.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
 import { isOwnFile } from "../settings.ts";
-import { askYes, canAsk } from "../terminal/ask-yes.ts";
+import { agrees } from "../terminal/ask-yes.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { spellBytes, spellCount } from "../terminal/spell.ts";
 import { actOnService } from "./service.ts";
@@ -42,18 +41,12 @@ export const uninstallCommand = defineCommand({
     ["millrace uninstall --yes", "without asking"],
   ],
   async run({ options }, context) {
-    const { io, out } = context;
+    const { out } = context;
     const steps = await stepsOf(context);
     out.line("Millrace will:");
     for (const [at, { plan }] of steps.entries()) out.prose(`  ${at + 1}.  ${plan}`);
-    if (!options.yes && !canAsk(context)) {
-      out.note("Nothing was removed, because there is no terminal to ask on. `millrace uninstall --yes` does not ask.");
-      return exitCodes.usage;
-    }
-    if (!options.yes && !(await askYes("Do this? It cannot be undone.", io))) {
-      out.note("Nothing was removed.");
-      return exitCodes.ok;
-    }
+    const told = { nothing: "Nothing was removed", command: "millrace uninstall" };
+    if (!options.yes && !(await agrees("Do this? It cannot be undone.", told, context))) return exitCodes.ok;
     const left: string[] = [];
     for (const { take } of steps) {
       try {
@@ -76,9 +69,7 @@ async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
   const { io, settings } = context;
   const { folder } = settings;
   const cache = join(cacheFolder(io.env, io.platform, io.homeFolder), "millrace");
-  const gateway =
-    holderOf(settings.gatewayFile) ??
-    (await earlierBuild(settings.gatewayFile, readKey(settings.keyFile), context.signal));
+  const gateway = await gatewayHere(settings, context.signal);
   const clients = setUpClients(folder);
   const { own } = await withConversations({}, context, (found) => Promise.resolve(found));
   const steps: readonly (Step | false)[] = [

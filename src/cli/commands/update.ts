@@ -15,12 +15,11 @@ import { type CommandContext, defineCommand } from "../command.ts";
 import { broken, fetchFile, fetchSum, sumOf } from "../fetch-release.ts";
 import { checkStartFiles, startInBackground } from "../gateway-process/background.ts";
 import type { GatewayRecord } from "../gateway-process/gateway-file.ts";
-import { earlierBuild, holderOf, stopMs } from "../gateway-process/home.ts";
-import { readKey } from "../gateway-process/key-file.ts";
+import { gatewayHere, stopMs } from "../gateway-process/home.ts";
 import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
-import { askYes, canAsk } from "../terminal/ask-yes.ts";
+import { agrees } from "../terminal/ask-yes.ts";
 import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
 import { actOnService } from "./service.ts";
 import { onSamePort, stopGateway } from "./stop.ts";
@@ -102,7 +101,7 @@ export const updateCommand = defineCommand({
     ["millrace update --previous", "goes back"],
   ],
   async run({ options }, context) {
-    const { io, out } = context;
+    const { out } = context;
     const installation = installationHere();
     if (installation.kind === "other") {
       out.line(`Millrace is updated by ${installation.owner}. Type:`);
@@ -117,14 +116,9 @@ export const updateCommand = defineCommand({
       return exitCodes.ok;
     }
     out.line(`This is ${own}. There is ${change.what}.`);
-    if (!options.yes && !canAsk(context)) {
-      out.note("Nothing was changed, because there is no terminal to ask on. `millrace update --yes` does not ask.");
-      return exitCodes.usage;
-    }
-    if (!options.yes && !(await askYes("Use it? The gateway restarts, and its turns continue.", io))) {
-      out.note("Nothing was changed.");
-      return exitCodes.ok;
-    }
+    const told = { nothing: "Nothing was changed", command: "millrace update" };
+    const question = "Use it? The gateway restarts, and its turns continue.";
+    if (!options.yes && !(await agrees(question, told, context))) return exitCodes.ok;
     const next = await change.bring();
     return replaceWith(change, { own, next }, context);
   },
@@ -137,8 +131,7 @@ async function replaceWith(
   context: CommandContext,
 ): Promise<number> {
   const { out, settings, signal } = context;
-  const running =
-    holderOf(settings.gatewayFile) ?? (await earlierBuild(settings.gatewayFile, readKey(settings.keyFile), signal));
+  const running = await gatewayHere(settings, signal);
   if (running !== undefined) checkStartFiles(settings.folder);
   await stopGateway(stopMs, context);
   try {

@@ -172,7 +172,7 @@ export function render(
   style: Output["style"],
   width = Number.POSITIVE_INFINITY,
 ): readonly string[] {
-  const { machine, ides, rejected, gateway, key, store } = report;
+  const { machine, ides, rejected } = report;
   const heading = (text: string) => style("bold", text);
   const lines = [
     heading("IDEs"),
@@ -188,15 +188,8 @@ export function render(
     );
     if (rejected.length > mostRejected) lines.push(`  and ${rejected.length - mostRejected} more; --json has all`);
   }
-  lines.push("", heading("Millrace"));
-  const free = store.free_bytes === null ? "" : `, ${spellBytes(store.free_bytes)} free`;
-  const own = [
-    `version   ${machine.millrace}, Node ${machine.node}, ${machine.system}`,
-    `gateway   ${gateway.running ? `${gateway.url} (pid ${gateway.pid}, version ${gateway.version})` : "not running"}`,
-    `key       ${key.exists ? `${key.file}${key.mode === null ? "" : ` (mode ${key.mode})`}` : "none yet"}`,
-    `store     ${store.file} (${store.state}, ${spellBytes(store.bytes)}${free})`,
-  ];
-  lines.push(...own.flatMap((line) => spellLines(line, width, 2, 12)));
+  const own = `Millrace ${machine.millrace}, Node ${machine.node}, ${machine.system}`;
+  lines.push("", ...spellLines(own, width, 0, 2));
   lines.push("", heading("Findings"));
   for (const { level, what, todo } of report.data) {
     const [mark, colour] = marks[level];

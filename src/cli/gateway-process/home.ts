@@ -10,8 +10,10 @@ import { removeIfThere } from "../../base/node/move-file.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { isLocked, takeLock } from "../../base/node/system-lock.ts";
 import type { Secret } from "../../base/secret.ts";
+import type { Settings } from "../settings.ts";
 import { spellAge } from "../terminal/spell.ts";
 import { type GatewayRecord, readGatewayFile, readGatewayRecord, writeGatewayFile } from "./gateway-file.ts";
+import { readKey } from "./key-file.ts";
 
 /** The home of a gateway, which no other gateway has meanwhile. */
 export interface Home {
@@ -85,6 +87,14 @@ export async function takeHome(
 export function holderOf(file: string): GatewayRecord | undefined {
   if (!isLocked(filesBeside(file).lock)) return undefined;
   return readGatewayRecord(file) ?? { pid: 0, instance: "", version: "", startedAtMs: 0 };
+}
+
+/** The gateway of this home, also one that starts or stops, or of an earlier build. */
+export async function gatewayHere(
+  { gatewayFile, keyFile }: Pick<Settings, "gatewayFile" | "keyFile">,
+  signal: AbortSignal,
+): Promise<GatewayRecord | undefined> {
+  return holderOf(gatewayFile) ?? (await earlierBuild(gatewayFile, readKey(keyFile), signal));
 }
 
 /** A gateway of an earlier build, which has no lock: it proves that it knows the key. */

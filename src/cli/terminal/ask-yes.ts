@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline/promises";
+import { MillraceError } from "../../base/errors.ts";
 import { visible } from "./foreign-text.ts";
 import type { Io, Output } from "./output.ts";
 
@@ -18,6 +19,25 @@ export async function askYes(question: string, io: Io): Promise<boolean> {
     if (/^(?:no?)?$/i.test(answer)) return false;
     io.stderr.write("Type y or n.\n");
   }
+}
+
+/**
+ * Whether the user agrees. `nothing` says what did not happen where the answer is no.
+ *
+ * @throws MillraceError `invalid_request` off a terminal.
+ */
+export async function agrees(
+  question: string,
+  { nothing, command }: { readonly nothing: string; readonly command: string },
+  { io, out }: { readonly io: Io; readonly out: Output },
+): Promise<boolean> {
+  if (!canAsk({ io, out }))
+    throw new MillraceError("invalid_request", `${nothing}, because there is no terminal to ask on.`, {
+      hint: `\`${command} --yes\` does not ask.`,
+    });
+  const isAgreed = await askYes(question, io);
+  if (!isAgreed) out.note(`${nothing}.`);
+  return isAgreed;
 }
 
 const isYes = (answer: string) => /^y(?:es)?$/i.test(answer);
