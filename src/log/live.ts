@@ -235,29 +235,30 @@ export class Live implements LiveLog {
     else live.keepOutline(); // of a sealed turn nobody else has it
   }
 
-  async get(turnId: TurnId, looking: TurnLookup = {}): Promise<TurnRecord | undefined> {
+  get(turnId: TurnId, looking: TurnLookup = {}): Promise<TurnRecord | undefined> {
+    return this.#find(turnId, looking, (records) => records.get(turnId, looking));
+  }
+
+  getLabel(turnId: TurnId): Promise<TurnLabel | undefined> {
+    return this.#find<TurnLabel>(turnId, {}, (records) => records.getLabel(turnId));
+  }
+
+  /** What the store has of a turn, or memory where it lacks that or fails. A turn whose home is gone is ended first. */
+  async #find<Found extends TurnLabel>(
+    turnId: TurnId,
+    looking: TurnLookup,
+    read: (records: TurnRows) => Promise<Found | undefined>,
+  ): Promise<Found | TurnRecord | undefined> {
     const live = this.#turns.current(turnId);
     if (live?.isDegraded === true) return live.shown(looking);
     try {
       const { records } = this.#health.store;
-      const record = await records.get(turnId, looking);
-      return record !== undefined && (await this.#endIfLeft(record)) ? await records.get(turnId, looking) : record;
+      const found = await read(records);
+      return found !== undefined && (await this.#endIfLeft(found)) ? await read(records) : found;
     } catch (error) {
-      if (!isDegraded(error) || live === undefined || live.isOutline) throw error;
+      const isRequestGone = live?.isOutline === true && looking.clientKey !== undefined;
+      if (!isDegraded(error) || live === undefined || isRequestGone) throw error;
       return live.shown(looking);
-    }
-  }
-
-  async getLabel(turnId: TurnId): Promise<TurnLabel | undefined> {
-    const live = this.#turns.current(turnId);
-    if (live?.isDegraded === true) return live.shown({});
-    try {
-      const { records } = this.#health.store;
-      const label = await records.getLabel(turnId);
-      return label !== undefined && (await this.#endIfLeft(label)) ? await records.getLabel(turnId) : label;
-    } catch (error) {
-      if (!isDegraded(error) || live === undefined) throw error;
-      return live.shown({});
     }
   }
 
