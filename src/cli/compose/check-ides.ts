@@ -150,54 +150,34 @@ function findingsOf(ides: readonly IdeReport[], result: DiscoveryResult): readon
   return [finding(code === "not_signed_in" ? "account" : "ide", "error", what, next)];
 }
 
-function problemsOf(
-  {
-    product,
-    pid,
-    problem,
-    capabilities,
-    schema,
-    cascade_denied: denied,
-    signed_in: signedIn,
-    answered_in_ms: answeredInMs,
-  }: IdeReport,
-  all: readonly IdeReport[],
-  hasAgent: boolean,
-): readonly Finding[] {
+function problemsOf(ide: IdeReport, all: readonly IdeReport[], hasAgent: boolean): readonly Finding[] {
+  const { product, pid, problem, capabilities, schema, answered_in_ms: ms } = ide;
   const name = `${product}${pid === null ? "" : ` (pid ${pid})`}`;
-  const findings: Finding[] = [];
-  if (answeredInMs !== null && answeredInMs > slowMs) {
-    const what = `${name} answers slowly: ${(answeredInMs / 1000).toFixed(1)} s for one call`;
-    findings.push(finding("ide", "note", what, "Look what keeps the machine busy, or reload the IDE's window."));
-  }
-  if (problem !== undefined) {
-    findings.push(
-      finding("ide", "warning", `${name}: ${problem}`, "Reload the IDE's window; if it stays, restart the IDE."),
-    );
-  }
-  if (capabilities !== undefined && !capabilities.cascade && !capabilities.rawChat) {
-    const todo =
-      "Cascade was removed from it, and no agent program that is signed in was found. Sign in inside the IDE, or run `devin auth login`.";
-    findings.push(
-      hasAgent
-        ? finding("ide", "note", `${name} takes no prompts itself; its agent is asked over ACP`)
-        : finding("ide", "error", `${name} offers no way to send a prompt`, todo),
-    );
-  }
-  if (capabilities?.cascade === true && denied === true) {
-    const what = `${name}: the account's plan does not allow Cascade`;
-    findings.push(
-      hasAgent
-        ? finding("account", "note", `${what}; its agent is asked over ACP`)
-        : finding("account", "error", what, "Install the Devin CLI and run `devin auth login`."),
-    );
-  }
+  const isSlow = ms !== null && ms > slowMs;
+  const hasNoWay = capabilities !== undefined && !capabilities.cascade && !capabilities.rawChat;
+  const isDenied = capabilities?.cascade === true && ide.cascade_denied === true;
   // If no IDE has an account, that is already an error.
-  if (!signedIn && all.some((other) => other.signed_in && other.variant !== "antigravity")) {
-    findings.push(finding("ide", "note", `${name}: no account is signed in there, so it is not used`));
-  }
-  findings.push(...schemaFindings(name, schema));
-  return findings;
+  const isLeftOut = !ide.signed_in && all.some((one) => one.signed_in && one.variant !== "antigravity");
+  const removed =
+    "Cascade was removed from it, and no agent program that is signed in was found. Sign in inside the IDE, or run `devin auth login`.";
+  const denied = `${name}: the account's plan does not allow Cascade`;
+  const found: readonly (Finding | false)[] = [
+    isSlow &&
+      finding(
+        "ide",
+        "note",
+        `${name} answers slowly: ${(ms / 1000).toFixed(1)} s for one call`,
+        "Look what keeps the machine busy, or reload the IDE's window.",
+      ),
+    problem !== undefined &&
+      finding("ide", "warning", `${name}: ${problem}`, "Reload the IDE's window; if it stays, restart the IDE."),
+    hasNoWay && hasAgent && finding("ide", "note", `${name} takes no prompts itself; its agent is asked over ACP`),
+    hasNoWay && !hasAgent && finding("ide", "error", `${name} offers no way to send a prompt`, removed),
+    isDenied && hasAgent && finding("account", "note", `${denied}; its agent is asked over ACP`),
+    isDenied && !hasAgent && finding("account", "error", denied, "Install the Devin CLI and run `devin auth login`."),
+    isLeftOut && finding("ide", "note", `${name}: no account is signed in there, so it is not used`),
+  ];
+  return [...found.filter((each) => each !== false), ...schemaFindings(name, schema)];
 }
 
 function schemaFindings(name: string, schema: SchemaReport | undefined): readonly Finding[] {

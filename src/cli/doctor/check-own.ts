@@ -55,39 +55,29 @@ export async function writeProblem(folder: string): Promise<Finding | undefined>
 }
 
 function findingOf(file: string, state: LogFileState): Finding {
+  const error = (what: string, todo: string) => finding("store", "error", what, todo);
   switch (state.kind) {
     case "missing":
       return finding("store", "note", "There is no store yet; the first start makes one");
-    case "sound":
-      return finding(
-        "store",
-        "ok",
-        `The store is sound: ${spellBytes(state.bytes)}, ${spellCount(state.turns, "turn")}${state.openTurns > 0 ? `, ${state.openTurns} open` : ""}`,
-      );
-    case "damaged":
-      return finding(
-        "store",
-        "error",
-        `The store ${file} is damaged: ${state.why}`,
-        "Restart the gateway. It renames the damaged files and begins a new log.",
-      );
+    case "sound": {
+      const open = state.openTurns > 0 ? `, ${state.openTurns} open` : "";
+      const holds = `${spellBytes(state.bytes)}, ${spellCount(state.turns, "turn")}${open}`;
+      return finding("store", "ok", `The store is sound: ${holds}`);
+    }
+    case "damaged": {
+      const todo = "Restart the gateway. It renames the damaged files and begins a new log.";
+      return error(`The store ${file} is damaged: ${state.why}`, todo);
+    }
     case "foreign":
-      return finding(
-        "store",
-        "error",
+      return error(
         `${file} ${state.why}`,
         "Set MILLRACE_HOME to a folder of Millrace's own. Leave that file as it is.",
       );
     case "unreadable": {
-      const barrier = [file, `${file}-wal`, `${file}-shm`]
-        .map((each) => barrierTo(each))
-        .find((each) => each !== undefined);
-      return finding(
-        "store",
-        "error",
-        `The store ${file} cannot be ${barrier?.cannot ?? "read"}: ${barrier?.why ?? state.why}`,
-        `${barrier?.hint ?? lookAt(file)} \`millrace serve --store memory\` works without it.`,
-      );
+      const files = [file, `${file}-wal`, `${file}-shm`];
+      const barrier = files.map((each) => barrierTo(each)).find((each) => each !== undefined);
+      const what = `The store ${file} cannot be ${barrier?.cannot ?? "read"}: ${barrier?.why ?? state.why}`;
+      return error(what, `${barrier?.hint ?? lookAt(file)} \`millrace serve --store memory\` works without it.`);
     }
     default:
       return state satisfies never;
