@@ -87,6 +87,22 @@ const reasonRows: Readonly<Record<string, Partial<ErrorRow>>> = {
   [lostPrompt]: { isFinal: true },
 };
 
+/** Refusals of a request before it is read as a turn, each with the status by which programs know it: another one than that of its code. */
+export const refusals = {
+  no_host: { code: "invalid_request", status: 400 },
+  no_key: { code: "unauthenticated", status: 401 },
+  not_yours: { code: "unauthenticated", status: 403 },
+  not_back: { code: "unavailable", status: 503 },
+  not_open: { code: "invalid_request", status: 403 },
+  not_found: { code: "invalid_request", status: 404 },
+  wrong_method: { code: "invalid_request", status: 405 },
+  not_now: { code: "invalid_request", status: 409 },
+  too_large: { code: "invalid_request", status: 413 },
+  unknown_coding: { code: "invalid_request", status: 415 },
+  no_upgrade: { code: "invalid_request", status: 426 },
+  not_available: { code: "invalid_request", status: 501 },
+} as const satisfies Readonly<Record<string, { readonly code: ErrorCode; readonly status: number }>>;
+
 /** The `reason` in an error's details, if it has one. */
 export function reasonOf({ details }: Pick<ErrorRecord, "details">): unknown {
   return typeof details === "object" && details !== null && "reason" in details ? details.reason : undefined;

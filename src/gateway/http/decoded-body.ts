@@ -2,7 +2,7 @@ import { Readable, type Transform } from "node:stream";
 import zlib from "node:zlib";
 import { MillraceError } from "../../base/errors.ts";
 import { writeJson } from "../../base/json.ts";
-import { notServed, type Refusal } from "./refusal.ts";
+import { Refusal } from "./refusal.ts";
 
 /** Node has zstd since 22.15 and 23.8. */
 const { createZstdDecompress } = zlib as { readonly createZstdDecompress?: () => Transform };
@@ -60,5 +60,7 @@ async function* decoded(
 function unknownCoding(coding: string): Refusal {
   const known = Object.keys(decoders).filter((name) => decoders[name] !== undefined && name !== "x-gzip");
   const message = `This gateway cannot decode a body with content-encoding ${writeJson(coding.slice(0, 60))}.`;
-  return notServed(415, message, `Send it with one of ${known.join(", ")}, or without content-encoding.`);
+  return new Refusal("unknown_coding", message, {
+    hint: `Send it with one of ${known.join(", ")}, or without content-encoding.`,
+  });
 }

@@ -3,7 +3,7 @@ import { MillraceError } from "../../base/errors.ts";
 import { writeJson } from "../../base/json.ts";
 import { loopbackHosts } from "../../base/node/loopback.ts";
 import { Secret } from "../../base/secret.ts";
-import { notServed, type Refusal } from "./refusal.ts";
+import { Refusal } from "./refusal.ts";
 import type { Reply } from "./reply.ts";
 import { answerInfos } from "./route-headers.ts";
 
@@ -63,22 +63,24 @@ export function openGuard(policy: Omit<GuardPolicy, "hosts">, allowedHosts: read
  */
 export function refuseForeign(policy: GuardPolicy, headers: Headers): Refusal | undefined {
   const host = headers.get("host");
-  if (host === null) return notServed(400, "The request has no Host header.", "Send one.");
+  if (host === null) return new Refusal("no_host", "The request has no Host header.", { hint: "Send one." });
   if (policy.door !== undefined && !policy.hosts.has(host.toLowerCase()))
-    return notServed(403, `Host ${quote(host)} is not served here.`, `Use ${[...policy.hosts][0]}.`);
+    return new Refusal("not_open", `Host ${quote(host)} is not served here.`, { hint: `Use ${[...policy.hosts][0]}.` });
   if (policy.door === undefined && !policy.hosts.has(hostName(host))) {
     const set = "`millrace config set serve.allow_host <name>`, then `millrace restart`";
-    return notServed(403, `Host ${quote(host)} is not served here.`, `Use 127.0.0.1 or localhost, or ${set}.`);
+    return new Refusal("not_open", `Host ${quote(host)} is not served here.`, {
+      hint: `Use 127.0.0.1 or localhost, or ${set}.`,
+    });
   }
   const origin = headers.get("origin");
   if (origin !== null && !policy.origins.has(origin)) {
     const set = `\`millrace config set serve.allow_origin ${origin}\` (beside those that you allowed before), then \`millrace restart\``;
     const hint = isOrigin(origin) ? `Allow them: ${set}.` : "They cannot be allowed: they have no origin of their own.";
-    return notServed(403, `Pages of ${quote(origin)} may not call this gateway.`, hint);
+    return new Refusal("not_open", `Pages of ${quote(origin)} may not call this gateway.`, { hint });
   }
   const site = headers.get("sec-fetch-site"); // a browser that asks for a picture or a link sends this and no origin
   if (policy.door !== undefined && origin === null && site !== null && site !== "none")
-    return notServed(403, "Pages in a browser may not ask here.", "Use a program that is none.");
+    return new Refusal("not_open", "Pages in a browser may not ask here.", { hint: "Use a program that is none." });
   return undefined;
 }
 

@@ -1,6 +1,6 @@
 import { MillraceError } from "../../base/errors.ts";
 import { bounds } from "../dialects/bounds.ts";
-import { notServed } from "./refusal.ts";
+import { Refusal } from "./refusal.ts";
 
 /** What JSON costs. */
 export interface JsonCost {
@@ -18,8 +18,8 @@ export function refuseCostly({ values, text }: JsonCost): void {
   if (values <= mostValues && text <= mostText) return;
   const hint = "Start a new conversation, or send fewer messages, tools and files.";
   const [most, megabytes] = [mostValues.toLocaleString("en"), `${mostText / 1024 / 1024} MB`];
-  if (values > mostValues) throw notServed(413, `The body has more than ${most} JSON values.`, hint);
-  throw notServed(413, `The body has more than ${megabytes} beside images and files in base64.`, hint);
+  if (values > mostValues) throw new Refusal("too_large", `The body has more than ${most} JSON values.`, { hint });
+  throw new Refusal("too_large", `The body has more than ${megabytes} beside images and files in base64.`, { hint });
 }
 
 /** No text has so long a run of the letters of base64; an image is one run. */

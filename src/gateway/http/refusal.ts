@@ -1,24 +1,22 @@
-import { type ErrorCode, MillraceError, type MillraceErrorOptions } from "../../base/errors.ts";
+import { MillraceError, type MillraceErrorOptions, refusals } from "../../base/errors.ts";
 
-/** A refused request: an error with a status of its own, the same in every API. */
+/** A refused request: an error whose status is a row of the table, the same in every API. */
 export class Refusal extends MillraceError {
-  readonly status: number;
+  readonly kind: keyof typeof refusals;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
-    status: number,
-    code: ErrorCode,
+    kind: keyof typeof refusals,
     message: string,
-    {
-      headers = {},
-      ...options
-    }: MillraceErrorOptions & {
-      readonly headers?: Readonly<Record<string, string>>;
-    } = {},
+    { headers = {}, ...options }: MillraceErrorOptions & { readonly headers?: Readonly<Record<string, string>> } = {},
   ) {
-    super(code, message, options);
-    this.status = status;
+    super(refusals[kind].code, message, options);
+    this.kind = kind;
     this.headers = headers;
+  }
+
+  get status(): number {
+    return refusals[this.kind].status;
   }
 }
 
@@ -27,13 +25,8 @@ export function busy(message: string): MillraceError {
   return new MillraceError("unavailable", message, { retryAfterMs: 1_000 + Math.random() * 4_000 });
 }
 
-/** The refusal of a request that no route can serve. */
-export function notServed(status: number, message: string, hint: string): Refusal {
-  return new Refusal(status, "invalid_request", message, { hint });
-}
-
 /** The refusal of a body of more than so many bytes. */
 export function tooLarge(mostBytes: number): Refusal {
   const limit = `${Math.floor(mostBytes / 1024 / 1024)} MB`;
-  return notServed(413, `The body is larger than ${limit}.`, "Send fewer or smaller images.");
+  return new Refusal("too_large", `The body is larger than ${limit}.`, { hint: "Send fewer or smaller images." });
 }

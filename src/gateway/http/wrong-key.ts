@@ -47,13 +47,13 @@ export function unauthenticated(policy: GuardPolicy, headers: Headers): Refusal 
   const keys = keysOf(headers);
   if (keys.some((key) => policy.issued?.(key) === "awaited")) {
     const message = "The gateway has just started, and the run of this key has not come back to it yet.";
-    return new Refusal(503, "unavailable", message, { retryAfterMs: 1_000 });
+    return new Refusal("not_back", message, { retryAfterMs: 1_000 });
   }
   const found = keys.map((key) => wrongKey(policy, key)).toSorted((a, b) => a.rank - b.rank)[0];
   const atDoor = policy.door?.key();
   const [message, hint] =
     (atDoor && ended(atDoor)) ?? found?.says ?? (headers.get("authorization")?.trim() ? noBearer : none);
-  return new Refusal(401, "unauthenticated", message, {
+  return new Refusal("no_key", message, {
     hint,
     headers: { "www-authenticate": 'Bearer realm="millrace"' },
   });

@@ -36,7 +36,7 @@ export const askAgainRoute = defineOwnerRoute("turns", "POST /dashboard/api/turn
 async function askAgain({ turns }: TurnParts, c: GatewayContext, turn: TurnRecord, once: string): Promise<Reply> {
   if (turn.sealed === true) throw turnSealed(turn);
   if (!turn.ended)
-    throw new Refusal(409, "invalid_request", "This turn still runs.", {
+    throw new Refusal("not_now", "This turn still runs.", {
       hint: "Wait for its end, or cancel it first.",
     });
   const { turnId } = await turns.start(

@@ -69,7 +69,7 @@ export const textRoutes = [
           param: "consent",
         });
       if (parts.sessions.setTexts(c.headers, data.show)) return shownTexts(parts, c);
-      throw new Refusal(409, "invalid_request", "Only a session of the dashboard shows or hides texts.", {
+      throw new Refusal("not_now", "Only a session of the dashboard shows or hides texts.", {
         hint: "With the key, `GET /v1/turns/{id}/events` reads an answer.",
       });
     },

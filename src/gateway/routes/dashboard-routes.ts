@@ -10,7 +10,7 @@ import { encodeUnread, messageTexts, type Names, summaryOf, turnDetailSchema } f
 import { turnTimeline } from "../dashboard/turn-timeline.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
 import type { GatewayContext, PageParts } from "../http/context.ts";
-import { notServed, Refusal } from "../http/refusal.ts";
+import { Refusal } from "../http/refusal.ts";
 import { drained, jsonResponse, type Reply, sseHeaders, writeSse } from "../http/reply.ts";
 import { keptHeaders, tellsOfTurn } from "../http/route-headers.ts";
 import { idesSchema } from "./answer-schemas.ts";
@@ -95,7 +95,9 @@ export const dashboardRoutes = [
     answer: idesSchema,
     async handle(parts) {
       if (parts.ides === undefined)
-        throw notServed(501, "This gateway does not look for IDEs.", "Start it with `millrace serve`.");
+        throw new Refusal("not_available", "This gateway does not look for IDEs.", {
+          hint: "Start it with `millrace serve`.",
+        });
       return jsonResponse(await parts.ides());
     },
   }),
@@ -201,7 +203,7 @@ export function fileReply(file: DashboardFile): Reply {
 function signIn(parts: PageParts, c: GatewayContext): Reply {
   const session = parts.sessions.redeem(c.query("code") ?? "");
   if (session !== undefined) return jsonResponse({ object: "session", session: session.reveal() }); // goes on the wire here
-  throw new Refusal(403, "unauthenticated", "This link was already used, or has expired.", {
+  throw new Refusal("not_yours", "This link was already used, or has expired.", {
     hint: "Make a new one: millrace dashboard",
   });
 }

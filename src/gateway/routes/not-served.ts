@@ -1,6 +1,6 @@
 import { editDistance } from "../../models/nearest.ts";
 import type { GatewayContext } from "../http/context.ts";
-import { notServed, Refusal } from "../http/refusal.ts";
+import { Refusal } from "../http/refusal.ts";
 import type { Route } from "./route.ts";
 
 /** A route as far as its place goes. `shape` matches the paths that it serves. */
@@ -66,7 +66,7 @@ const unserved: readonly { readonly path: RegExp; readonly what: string; readonl
  */
 export function unservedApi(path: string): Refusal | undefined {
   const known = unserved.find((api) => api.path.test(path));
-  return known && notServed(404, `${known.what} not served: ${path.slice(0, 200)}.`, known.hint);
+  return known && new Refusal("not_found", `${known.what} not served: ${path.slice(0, 200)}.`, { hint: known.hint });
 }
 
 /**
@@ -76,23 +76,21 @@ export function unservedApi(path: string): Refusal | undefined {
 export function refusalAt(c: Pick<GatewayContext, "method" | "path" | "header">, places: readonly Place[]): Refusal {
   const { method, path } = c;
   if (path === "/v1/responses" && method === "GET" && c.header("upgrade")?.toLowerCase() === "websocket")
-    return new Refusal(
-      426,
-      "invalid_request",
-      "This gateway serves no WebSocket to this client: its Node is older than 24.9.",
-      { hint: "Send POST /v1/responses instead.", headers: { upgrade: "websocket" } },
-    );
+    return new Refusal("no_upgrade", "This gateway serves no WebSocket to this client: its Node is older than 24.9.", {
+      hint: "Send POST /v1/responses instead.",
+      headers: { upgrade: "websocket" },
+    });
   const unknown = unservedApi(path);
   if (unknown !== undefined) return unknown;
   const allow = places.filter(({ shape }) => shape.test(path)).map((place) => place.method);
   if (allow.length > 0)
-    return new Refusal(405, "invalid_request", `${method} is not served at ${path}.`, {
+    return new Refusal("wrong_method", `${method} is not served at ${path}.`, {
       hint: `Send ${allow.join(" or ")}.`,
       headers: { allow: allow.join(", ") },
     });
   const near = nearest(path, places);
   const hint = `${near === undefined ? instead : `Did you mean ${near}?`} GET /openapi.json lists all routes.`;
-  return notServed(404, `There is nothing at ${method} ${path.slice(0, 200)}.`, hint);
+  return new Refusal("not_found", `There is nothing at ${method} ${path.slice(0, 200)}.`, { hint });
 }
 
 /** The route whose path differs by a few letters; undefined if none does. */

@@ -63,7 +63,7 @@ export function isForDashboard(method: string, path: string): boolean {
 }
 
 function ownersOnly(): Refusal {
-  return new Refusal(403, "unauthenticated", "Only the owner of the gateway may see this.", {
+  return new Refusal("not_yours", "Only the owner of the gateway may see this.", {
     hint: "Use the key that `millrace keys` shows.",
   });
 }

@@ -30,7 +30,7 @@ export async function storedResponse(
 
 function unknown(message: string, param: string): Refusal {
   const hint = "Responses are kept for a limited time, and only with `store`.";
-  return new Refusal(404, "invalid_request", message, { param, hint });
+  return new Refusal("not_found", message, { param, hint });
 }
 
 /** The record of a response that this dialect stored holds its own wire data. */

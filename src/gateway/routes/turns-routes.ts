@@ -7,7 +7,7 @@ import { streamTurn } from "../answers/stream-turn.ts";
 import { handedOut } from "../answers/wire-cursor.ts";
 import { chainUpTo, turnEventsEncoder } from "../dashboard/turn-timeline.ts";
 import { callerOf, type GatewayContext, type ListParts, type TurnParts } from "../http/context.ts";
-import { notServed, Refusal } from "../http/refusal.ts";
+import { Refusal } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { graceMsOf } from "../http/request-headers.ts";
 import { keptHeaders, resumesTurn, tellsOfTurn } from "../http/route-headers.ts";
@@ -67,7 +67,9 @@ export function withTurn<Parts extends Pick<TurnParts, "turns">>(
   return async (parts, c, { params: { id } }) => {
     const turn = await ownTurn(parts, c, id);
     if (turn !== undefined) return then(parts, c, turn);
-    throw notServed(404, "There is no such turn.", "GET /v1/turns lists the turns. Old turns are deleted.");
+    throw new Refusal("not_found", "There is no such turn.", {
+      hint: "GET /v1/turns lists the turns. Old turns are deleted.",
+    });
   };
 }
 
@@ -190,7 +192,7 @@ function cursorOf(c: GatewayContext, turn: TurnRecord): EventId {
  * caller already sees it in the list. A stream that is asked for with a wrong key is reported as missing instead.
  */
 export function turnSealed({ turnId }: TurnRecord): Refusal {
-  return new Refusal(403, "invalid_request", "This turn is encrypted: only the client that sent it can read it.", {
+  return new Refusal("not_open", "This turn is encrypted: only the client that sent it can read it.", {
     hint: `GET /dashboard/api/turns/${turnId}/timeline shows its events without texts. Read its texts through its stream, with the stream's key.`,
     details: { reason: "sealed" },
   });

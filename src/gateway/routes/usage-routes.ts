@@ -6,7 +6,7 @@ import { parseSince, parseTime } from "../../usage/since.ts";
 import { encodeUsageDays, usageDaysSchema } from "../../usage/usage-days-envelope.ts";
 import type { GatewayContext, ListParts } from "../http/context.ts";
 import type { GatewayMeter } from "../http/options.ts";
-import { notServed } from "../http/refusal.ts";
+import { Refusal } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { defineOwnerRoute, oneOf } from "./route.ts";
 
@@ -81,6 +81,8 @@ export function metered(
 ): (parts: ListParts, c: GatewayContext) => Reply | Promise<Reply> {
   return (parts, c) => {
     if (parts.meter !== undefined) return then(parts.meter, parts, c);
-    throw notServed(501, "This gateway runs without a meter.", "Start it with `millrace serve`.");
+    throw new Refusal("not_available", "This gateway runs without a meter.", {
+      hint: "Start it with `millrace serve`.",
+    });
   };
 }

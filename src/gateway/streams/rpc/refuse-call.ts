@@ -97,7 +97,7 @@ export function unreadable(cause: unknown, mostBytes: number): MillraceError {
 
 /** The refusal of a message by the limits of bodies, with this protocol's reason. */
 function refusedMessage(error: MillraceError): MillraceError {
-  if (!(error instanceof Refusal && error.status === 413)) return error;
+  if (!(error instanceof Refusal && error.kind === "too_large")) return error;
   return refusal("invalid_request", "too_large", error.message, { hint: error.hint });
 }
 
