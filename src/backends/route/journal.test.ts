@@ -6,7 +6,7 @@ import { FakeClock } from "../../base/clock.fake.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import { openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { Backend, Batch, Prompt, RunOptions } from "../backend.ts";
-import { backendOf } from "./way.ts";
+import { backendOf } from "./prompt-route.ts";
 
 const id = "acp:opencode:s1" as CascadeId;
 const prompt: Prompt = {

@@ -6,8 +6,8 @@ import type { AcpAgent } from "../acp/agent.ts";
 import { type Backend, eventsOf, type Prompt } from "../backend.ts";
 import { InstantClock } from "../instant-clock.fake.ts";
 import { FakeLanguageServer } from "../language-server.fake.ts";
+import type { ConversationJournal } from "./prompt-route.ts";
 import { type Agents, openBackends } from "./route.ts";
-import type { ConversationJournal } from "./way.ts";
 
 const never = new AbortController().signal;
 const noIde = new MillraceError("ide_not_running", "No IDE runs.");

@@ -13,7 +13,7 @@ import type { IdeTools } from "../cascade/turn-view.ts";
 import { CurrentServer, type PromptedIde, type ServerSource } from "../current-server.ts";
 import { rawChatBackend } from "../raw-chat/run.ts";
 import { type BackendChoice, type BackendMode, chooseBackend } from "./choose-backend.ts";
-import { backendOf, type ConversationJournal, type Way } from "./way.ts";
+import { backendOf, type ConversationJournal, type PromptRoute } from "./prompt-route.ts";
 
 /** The vendor's agent, and its name for people. */
 export interface VendorAgent {
@@ -147,17 +147,17 @@ export function openBackends(options: BackendsOptions): OpenBackends {
     return { found, agent, choice };
   }
 
-  function ofVendor({ agent, program, onPrompt }: VendorAgent): Way {
+  function ofVendor({ agent, program, onPrompt }: VendorAgent): PromptRoute {
     consent(program);
     onPrompt?.();
     return ofAgent(agent);
   }
 
-  function ofAgent(agent: AcpAgent): Way {
+  function ofAgent(agent: AcpAgent): PromptRoute {
     return { backend: agent.backend, agent: agent.name, journal: options.journal };
   }
 
-  function ofServer({ current, capabilities, key }: Server, kind: "cascade" | "raw_chat"): Way {
+  function ofServer({ current, capabilities, key }: Server, kind: "cascade" | "raw_chat"): PromptRoute {
     if (kind === "raw_chat") return { backend: rawChatBackend(current.server), agent: undefined };
     const lateText = {
       get isExpected() {
@@ -171,7 +171,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
   }
 
   /** A refusal before a conversation was about no particular model, so it applies to the build. */
-  function noteRefusal(key: string): NonNullable<Way["failover"]>["onRefused"] {
+  function noteRefusal(key: string): NonNullable<PromptRoute["failover"]>["onRefused"] {
     return ({ details }, uid, begun) => {
       const { reason } = (details ?? {}) as { readonly reason?: UpstreamReason }; // the language server's own error
       if (begun && reason === "model_moved") moved.add(`${key} ${uid}`);
@@ -180,7 +180,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
   }
 
   /** The vendor's agent, for a turn that Cascade refused. It may know the model by another name. */
-  async function insteadOfCascade(signal: AbortSignal): Promise<Way | undefined> {
+  async function insteadOfCascade(signal: AbortSignal): Promise<PromptRoute | undefined> {
     const found = mode === "auto" ? await vendor(signal) : undefined;
     if (found === undefined || isMillraceError(found)) return undefined;
     const modelIdOf = async (uid: ModelUid, waiting: AbortSignal) => {
@@ -197,7 +197,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
   }
 
   /** The way for a new prompt: by its model, else the one that works with the IDE that runs now. */
-  async function wayFor(modelUid: ModelUid, signal: AbortSignal): Promise<Way> {
+  async function routeFor(modelUid: ModelUid, signal: AbortSignal): Promise<PromptRoute> {
     const named = agents?.configured(agentOfModel(modelUid) ?? "");
     if (named !== undefined) return ofAgent(named);
     const { found, agent, choice } = await look(signal);
@@ -209,7 +209,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
     return ofServer(found, choice.kind);
   }
 
-  const choose = async (uid: ModelUid, signal: AbortSignal) => backendOf(await wayFor(uid, signal));
+  const choose = async (uid: ModelUid, signal: AbortSignal) => backendOf(await routeFor(uid, signal));
 
   return {
     get ide() {

@@ -45,7 +45,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
       end: async () => exited.resolve("exit code 0"),
       exited: exited.promise,
     };
-    const orders = {
+    const options = {
       launch: { command: "", args: [], environment: {}, cwd: "" },
       agent: "played",
       door,
@@ -60,7 +60,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     const log = new LineLog(`${door}.lines`, write as typeof writeSync);
     const onOver = () => (state.over = true);
     const host = new AgentHost({
-      orders,
+      options,
       child,
       log,
       clock,

@@ -10,7 +10,7 @@ import type { LineLog } from "./line-log.ts";
 import type { SpawnedChild } from "./spawn-child.ts";
 import {
   type HostLook,
-  type HostOrders,
+  type HostOptions,
   type LinesLost,
   type News,
   type Order,
@@ -34,7 +34,7 @@ const endGraceMs = 1_500;
 const writtenAtOnce = 64 * 1024;
 
 interface HostParts {
-  readonly orders: HostOrders;
+  readonly options: HostOptions;
   /** The agent's process. */
   readonly child: Pick<
     SpawnedChild,
@@ -53,7 +53,7 @@ interface HostParts {
  * that is connected. It knows nothing of ACP but the ids of prompts that run.
  */
 export class AgentHost {
-  readonly #orders: HostOrders;
+  readonly #options: HostOptions;
   readonly #child: HostParts["child"];
   readonly #log: LineLog;
   readonly #clock: Clock;
@@ -79,8 +79,8 @@ export class AgentHost {
   #ended: string | undefined;
   readonly #over = new AbortController();
 
-  constructor({ orders, child, log, clock, onOver, mostBytes: most = mostBytes }: HostParts) {
-    this.#orders = orders;
+  constructor({ options, child, log, clock, onOver, mostBytes: most = mostBytes }: HostParts) {
+    this.#options = options;
     this.#child = child;
     this.#log = log;
     this.#clock = clock;
@@ -97,7 +97,7 @@ export class AgentHost {
 
   /** Resolves once gateways can connect. Rejects as the system does. */
   listen(): Promise<void> {
-    this.#door = openDoor(this.#orders.door, this.#orders.doors, (socket) => this.#connected(socket));
+    this.#door = openDoor(this.#options.door, this.#options.doors, (socket) => this.#connected(socket));
     return this.#door.opened;
   }
 
@@ -163,7 +163,7 @@ export class AgentHost {
       version: wireVersion,
       hostPid: process.pid,
       pid,
-      agent: this.#orders.agent,
+      agent: this.#options.agent,
       sinceMs: this.#sinceMs,
       served: this.#connection !== undefined,
       running: this.#running.size,
@@ -304,8 +304,8 @@ export class AgentHost {
     if (this.#connection !== undefined) return;
     const nowMs = this.#clock.monotonic();
     const works = this.#running.size > 0 && this.#ended === undefined;
-    const isAwaited = works || nowMs - this.#idleSinceMs <= this.#orders.aloneMs;
-    if (isAwaited && nowMs - this.#aloneSinceMs <= longestAloneMs && existsSync(this.#orders.door)) return;
+    const isAwaited = works || nowMs - this.#idleSinceMs <= this.#options.aloneMs;
+    if (isAwaited && nowMs - this.#aloneSinceMs <= longestAloneMs && existsSync(this.#options.door)) return;
     if (this.#ended !== undefined) this.#exit();
     else void this.end(endGraceMs);
   }

@@ -13,7 +13,7 @@ import type { AgentChild, ChildLaunch } from "../wire/agent-child.ts";
 import { HostedChild, HostRefusal } from "./hosted-child.ts";
 import { ask, isGone } from "./order-host.ts";
 import { spawnChild } from "./spawn-child.ts";
-import { type HostLook, type HostOrders, readyWord } from "./wire.ts";
+import { type HostLook, type HostOptions, readyWord } from "./wire.ts";
 
 /** The entry of a host's process, beside this module: sources start sources, the bundle starts the bundle. */
 const program = fileURLToPath(
@@ -160,7 +160,7 @@ async function endHost(door: string): Promise<void> {
 }
 
 /** Starts a host's process and connects to it. */
-async function startHost(orders: HostOrders, clock: Clock): Promise<HostedChild> {
+async function startHost(options: HostOptions, clock: Clock): Promise<HostedChild> {
   const host = spawn(process.execPath, [...nodeFlags, program], {
     detached: true,
     windowsHide: true,
@@ -175,13 +175,13 @@ async function startHost(orders: HostOrders, clock: Clock): Promise<HostedChild>
         host.once("exit", () => reject(new Error("the host ended at its start")));
         host.stdout.once("data", (said) => (String(said) === readyWord ? resolve() : reject(new Error("no host"))));
         host.stdin.on("error", () => {}); // `exit` reports that
-        host.stdin.write(`${writeJson(orders)}\n`);
+        host.stdin.write(`${writeJson(options)}\n`);
       }),
       AbortSignal.timeout(startMs),
     );
     host.unref();
     host.stdout.destroy();
-    const child = await HostedChild.open(orders.door, "starter", clock);
+    const child = await HostedChild.open(options.door, "starter", clock);
     host.stdin.end();
     return child;
   } catch (error) {

@@ -5,7 +5,7 @@ import { parseJson } from "../../../base/json.ts";
 import { AgentHost } from "./host.ts";
 import { LineLog } from "./line-log.ts";
 import { startChild } from "./spawn-child.ts";
-import { type HostOrders, readyWord } from "./wire.ts";
+import { type HostOptions, readyWord } from "./wire.ts";
 
 /*
  * The program of a host. A gateway starts it; it outlives the gateway, and its agent does not outlive it. It loads little, because one
@@ -23,14 +23,14 @@ process.stdin.on("data", (text: string) => {
 process.stdin.on("error", () => starterLeft.resolve());
 process.stdin.on("end", () => starterLeft.resolve());
 void starterLeft.promise.then(() => started.resolve(written));
-const orders = parseJson(await started.promise) as HostOrders; // written by hosted-child.ts
+const options = parseJson(await started.promise) as HostOptions; // written by hosted-child.ts
 process.umask(0o077);
-process.chdir(dirname(orders.door)); // no folder of the user's is held, and the path of the door may be long
-const door = basename(orders.door);
+process.chdir(dirname(options.door)); // no folder of the user's is held, and the path of the door may be long
+const door = basename(options.door);
 const log = new LineLog(`${door}.lines`);
-const child = await startChild(orders.launch, systemClock);
+const child = await startChild(options.launch, systemClock);
 const host = new AgentHost({
-  orders: { ...orders, door },
+  options: { ...options, door },
   child,
   log,
   clock: systemClock,

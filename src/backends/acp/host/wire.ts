@@ -12,7 +12,7 @@ export const oldestVersion = 3;
 export const partsVersion = 4;
 
 /** What a host is started with, as JSON on its standard input. */
-export interface HostOrders {
+export interface HostOptions {
   readonly launch: ChildLaunch;
   /** The agent's name, for people. */
   readonly agent: string;

@@ -21,7 +21,7 @@ export interface ConversationJournal {
 }
 
 /** One way in which a prompt can be answered: a backend, and what the route does for it. */
-export interface Way {
+export interface PromptRoute {
   readonly backend: Backend;
   /** The agent whose conversations it can continue; undefined for those of a language server. */
   readonly agent: string | undefined;
@@ -34,17 +34,17 @@ export interface Way {
     /** It refused the turn with `backend_retired`: before a conversation existed, or in one (`begun`). */
     readonly onRefused: (error: { readonly details?: unknown }, uid: ModelUid, begun: boolean) => void;
     /** The way to take instead; undefined where there is none. */
-    readonly instead: (signal: AbortSignal) => Promise<Way | undefined>;
+    readonly instead: (signal: AbortSignal) => Promise<PromptRoute | undefined>;
   };
 }
 
 /** A way as a backend. */
-export function backendOf(way: Way): Backend {
-  const { backend, journal } = way;
+export function backendOf(route: PromptRoute): Backend {
+  const { backend, journal } = route;
   return {
     ...backend,
-    run: (prompt, options, signal) => ask(way, { prompt, from: undefined }, options, signal),
-    resume: (prompt, from, options, signal) => ask(way, { prompt, from }, options, signal),
+    run: (prompt, options, signal) => ask(route, { prompt, from: undefined }, options, signal),
+    resume: (prompt, from, options, signal) => ask(route, { prompt, from }, options, signal),
     async archive(cascadeId, signal) {
       await backend.archive(cascadeId, signal);
       if (journal !== undefined) await bestEffort(journal.noteArchived(cascadeId));
@@ -53,22 +53,22 @@ export function backendOf(way: Way): Backend {
 }
 
 /**
- * Asks a way, for a new prompt or one that was sent before (`from`).
+ * Asks a route, for a new prompt or one that was sent before (`from`).
  *
  * - A conversation of another backend is refused before anything is sent: the caller then sends the whole history into a new one.
  *   It happens when an update of the IDE, or a setting, changed the backend meanwhile.
  * - The backend gets its own id of the model, and the events say the turn's.
  * - A conversation is noted before its prompt is sent, while `started` is stored. A journal that cannot be written fails no turn.
- * - If the backend turns out to be retired before a conversation exists, the turn goes the other way: no prompt was sent yet, so
+ * - If the backend turns out to be retired before a conversation exists, the turn takes the other route: no prompt was sent yet, so
  *   none is sent twice. A row of docs/dev/turn-machine.md. Once a conversation exists, the error stays the turn's.
  */
 async function* ask(
-  way: Way,
+  route: PromptRoute,
   { prompt, from }: { readonly prompt: Prompt; readonly from: ResumePoint | undefined },
   options: RunOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
-  const { backend, agent, failover } = way;
+  const { backend, agent, failover } = route;
   if (from === undefined && prompt.continues !== undefined && agentOfConversation(prompt.continues) !== agent) {
     yield failed(
       new MillraceError(
@@ -80,12 +80,12 @@ async function* ask(
   }
   let asked: Prompt;
   try {
-    asked = await inOwnWords(way, prompt, signal);
+    asked = await inOwnWords(route, prompt, signal);
   } catch (error) {
     if (!signal.aborted) yield failed(error);
     return;
   }
-  const noted = notesOf(way, from?.cascadeId ?? prompt.continues);
+  const noted = notesOf(route, from?.cascadeId ?? prompt.continues);
   if (from !== undefined) noted.isBegun = true;
   const onLeft = (cascadeId: CascadeId) => {
     noted.left(cascadeId);
@@ -123,7 +123,7 @@ function isRefusal(event: TurnEventBody): event is TurnEventBody & { readonly ty
 }
 
 /** The prompt with the backend's own id of its model. */
-async function inOwnWords({ modelIdOf }: Way, prompt: Prompt, signal: AbortSignal): Promise<Prompt> {
+async function inOwnWords({ modelIdOf }: PromptRoute, prompt: Prompt, signal: AbortSignal): Promise<Prompt> {
   if (modelIdOf === undefined) return prompt;
   const modelUid = (await modelIdOf(prompt.modelUid, signal)) as ModelUid; // what the backend takes
   const { instead } = prompt;
@@ -131,7 +131,7 @@ async function inOwnWords({ modelIdOf }: Way, prompt: Prompt, signal: AbortSigna
 }
 
 /** The notes of one turn's conversation; `known` is noted already. */
-function notesOf({ journal }: Way, known: CascadeId | undefined) {
+function notesOf({ journal }: PromptRoute, known: CascadeId | undefined) {
   let cascadeId = known;
   let finished = false;
   let isLeft = false;
