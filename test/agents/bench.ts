@@ -6,7 +6,7 @@ import OpenAI, { APIError } from "openai";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { type ModelServer, startModelServer } from "./model-server.ts";
 import type { Owner } from "./owners/owner.ts";
-import { type Listing, listing, makePlace, type TracedPlace } from "./place.ts";
+import { type Listing, listing, makePlace, plantSettings, type TracedPlace } from "./place.ts";
 
 /** One agent behind a gateway, in the home of an owner of its own, with a model server of its own. */
 export interface Bench {
@@ -33,6 +33,7 @@ export interface Bench {
 export async function openBench(owner: Owner, program: string, free: boolean): Promise<Bench> {
   const model = await startModelServer();
   const place = makePlace(owner, model, free);
+  plantSettings(owner, place, free);
   configure(owner, program, place);
   const before = listing(place.home);
   let gateway = await startGatewayProcess({ home: place.home });

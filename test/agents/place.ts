@@ -13,8 +13,12 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
+import { parse as parseToml, stringify } from "smol-toml";
+import { merged } from "../../src/backends/acp/known/owner.ts";
+import type { JsonObject } from "../../src/base/json.ts";
 import type { ModelServer } from "./model-server.ts";
 import type { Files, Owner, Place } from "./owners/owner.ts";
+import { plantedSettings } from "./settings.ts";
 
 /** A place with the home of an owner, and what left a trace in it. */
 export interface TracedPlace extends Place {
@@ -77,6 +81,26 @@ export function makePlace(owner: Owner, { url: model }: ModelServer, free: boole
     writeFiles(home, files);
   return place;
 }
+
+/** Folders above the one in which Millrace starts an agent of this name. */
+const foldersAbove = (name: string) => ["", ".millrace/", ".millrace/acp/", `.millrace/acp/${name}/`];
+
+/** Every published setting of the agent: in its owner's file, beside what he needs there, and in the files of a project in each folder above. */
+export function plantSettings(owner: Owner, place: Place, free: boolean): void {
+  const { owner: file, project } = owner.settingsFiles;
+  const form = file.endsWith(".toml") ? { parse: parseToml, stringify } : JSON;
+  const needed = form.parse(owner.settings(place, free)[file] ?? "") as JsonObject;
+  const withAll = (level: string) => form.stringify(merged(plantedSettings(owner.name, place, level), needed));
+  const above = foldersAbove(owner.name).flatMap((folder) => project.map((path) => folder + path));
+  const servers = foldersAbove(owner.name).map((folder) => [`${folder}.mcp.json`, mcpFile(place)]);
+  const projects = above.filter((path) => path !== file).map((path) => [path, withAll(`settings of ${path}`)]);
+  writeFiles(place.home, {
+    ...Object.fromEntries([...servers, ...projects]),
+    [file]: withAll("settings of its owner"),
+  });
+}
+
+const mcpFile = ({ server }: Place) => JSON.stringify({ mcpServers: { owner: { type: "stdio", ...server } } });
 
 export function writeFiles(home: string, files: Files): void {
   for (const [path, text] of Object.entries(files)) {

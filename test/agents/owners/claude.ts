@@ -23,6 +23,7 @@ export const claude: Owner = {
       claudeAiOauth: { accessToken: "local", refreshToken: "local", expiresAt: 4_000_000_000_000, scopes: [] },
     }),
   }),
+  settingsFiles: { owner: ".claude/settings.json", project: [".claude/settings.json", ".claude/settings.local.json"] },
   plants: (place) => ({
     ".claude/commands/deploy.md": markdownCommand(place, "deploy"),
     ".claude/skills/shipit/SKILL.md": skill(place, "shipit"),
@@ -32,5 +33,5 @@ export const claude: Owner = {
   }),
   calls: ["/deploy", "/shipit", "@agent-helper"],
   signIn: [".claude/.credentials.json"],
-  known: { ".claude.json": "Claude keeps its own state there, beside what its owner wrote" },
+  known: {},
 };

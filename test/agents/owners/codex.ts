@@ -31,6 +31,7 @@ export const codex: Owner = {
     ].join("\n"),
     ".codex/auth.json": JSON.stringify({ OPENAI_API_KEY: "local" }),
   }),
+  settingsFiles: { owner: ".codex/config.toml", project: [".codex/config.toml"] },
   plants: (place) => ({
     ".codex/prompts/deploy.md": markdownCommand(place, "deploy"),
     ".codex/skills/shipit/SKILL.md": skill(place, "shipit"),
@@ -47,6 +48,5 @@ export const codex: Owner = {
     list_mcp_resources: "offered beside any server of a session; it reaches that server alone",
     list_mcp_resource_templates: "the same",
     read_mcp_resource: "the same",
-    "AGENTS.md": "Codex reads its owner's instructions into every session, and has no setting against it",
   },
 };

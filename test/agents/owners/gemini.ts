@@ -29,6 +29,7 @@ export const gemini: Owner = {
     ...(free ? { ".gemini/policies/all.toml": '[[rule]]\ntoolName = "*"\ndecision = "allow"\npriority = 999\n' } : {}),
     ".gemini/oauth_creds.json": JSON.stringify({ access_token: "local", expiry_date: 4_000_000_000_000 }),
   }),
+  settingsFiles: { owner: ".gemini/settings.json", project: [".gemini/settings.json"] },
   plants: (place) => ({
     ".gemini/commands/deploy.toml": command(place, "deploy"),
     ".gemini/skills/shipit/SKILL.md": skill(place, "shipit"),
@@ -59,8 +60,5 @@ export const gemini: Owner = {
     "/memory add remember this",
   ],
   signIn: [".gemini/oauth_creds.json"],
-  known: {
-    "GEMINI.md of a folder of the settings": "settings add to `context.includeDirectories` and remove none",
-    "GEMINI.md": "Gemini CLI always reads this file of its owner's: settings add other names and remove none",
-  },
+  known: {},
 };

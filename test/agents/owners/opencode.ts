@@ -45,6 +45,7 @@ export const opencode: Owner = {
     }),
     ".local/share/opencode/auth.json": JSON.stringify({ mock: { type: "api", key: "local" } }),
   }),
+  settingsFiles: { owner: ".config/opencode/opencode.json", project: ["opencode.json", ".opencode/opencode.json"] },
   plants: (place) => ({
     ".config/opencode/command/deploy.md": markdownCommand(place, "deploy"),
     ".config/opencode/skill/shipit/SKILL.md": skill(place, "shipit"),

@@ -29,6 +29,8 @@ export interface Owner {
   readonly set: (place: Place) => Readonly<Record<string, string>>;
   /** What it needs to speak with the local model; `free` also allows it everything that its settings can allow. */
   readonly settings: (place: Place, free: boolean) => Files;
+  /** Where its settings stand: the owner's below his home, and those of a project below any folder. */
+  readonly settingsFiles: { readonly owner: string; readonly project: readonly string[] };
   /** The owner's own commands, skills, agents, extensions, hooks and memory. */
   readonly plants: (place: Place) => Files;
   /** Texts that call what was planted. */

@@ -24,6 +24,7 @@ export const qwen: Owner = {
     }),
     ".qwen/oauth_creds.json": JSON.stringify({ access_token: "local", expiry_date: 4_000_000_000_000 }),
   }),
+  settingsFiles: { owner: ".qwen/settings.json", project: [".qwen/settings.json"] },
   plants: (place) => ({
     ".qwen/commands/deploy.md": markdownCommand(place, "deploy"),
     ".qwen/commands/release.toml": `prompt = """${place.canary("command release")} !{${place.mark("command-release")}}"""\n`,
@@ -43,8 +44,5 @@ export const qwen: Owner = {
   }),
   calls: ["/deploy", "/release", "/publish", "/shipit", "@helper", "/memory add remember this", "/init"],
   signIn: [".qwen/oauth_creds.json"],
-  known: {
-    rules: "Qwen Code reads its owner's rules into every session, and has no setting against it",
-    ".qwen/settings.json": "Qwen Code adds the version of its settings, beside what its owner wrote",
-  },
+  known: {},
 };

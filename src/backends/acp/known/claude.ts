@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { writeJson } from "../../../base/json.ts";
+import { isObject, writeJson } from "../../../base/json.ts";
 import type { KnownAgent } from "./known-agent.ts";
-import { kept } from "./own-home.ts";
+import { signInOnly } from "./own-home.ts";
 import { picked, type Variables } from "./owner.ts";
 
 /** Read after the owner's own, which are set in Claude's settings. */
@@ -28,7 +28,8 @@ export const claude: KnownAgent = {
       settings,
       "apiKeyHelper awsAuthRefresh awsCredentialExport gcpAuthRefresh forceLoginMethod model",
     );
-    const variables = kept(picked(settings["env"], Object.keys(settings["env"] ?? {}).join(" ")) as Variables, keeps);
+    const { env } = settings;
+    const variables = signInOnly(isObject(env) ? (env as Variables) : {}, keeps);
     return {
       files: {
         ".claude/settings.json": writeJson({ ...signIn, env: { ...variables, ...claudeVariables } }),

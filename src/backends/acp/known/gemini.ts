@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { isObject, writeJson } from "../../../base/json.ts";
 import { workingFolder } from "./agent-spec.ts";
 import { type KnownAgent, noMemory } from "./known-agent.ts";
-import { kept } from "./own-home.ts";
+import { signInOnly } from "./own-home.ts";
 import { picked } from "./owner.ts";
 
 const keeps = /^GEMINI_(?:API_KEY\w*|MODEL|DEFAULT_AUTH_TYPE|CLI_USE_COMPUTE_ADC|CLI_CUSTOM_HEADERS)$/;
@@ -38,16 +38,9 @@ export const gemini: KnownAgent = {
       // it checks a call of a server a second time under another name of the server, so a rule cannot name ours
       args: ["--admin-policy", join(home, "policy.toml"), "--allowed-mcp-server-names", server, "--extensions", "none"],
       environment: {
-        ...signInOnly(await owner.dotenv(owner.path(first))),
-        ...signInOnly(owner.variables),
+        ...signInOnly({ ...(await owner.dotenv(owner.path(first))), ...owner.variables }, keeps),
         GEMINI_CLI_TRUST_WORKSPACE: "true", // it starts no server of a session in a folder that it does not trust
       },
     };
   },
 };
-
-function signInOnly(variables: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.entries(kept(variables, keeps)).filter(([name]) => /^(?:GEMINI|GOOGLE)_/.test(name)),
-  );
-}

@@ -29,6 +29,19 @@ export function kept(variables: Variables, keeps: RegExp): Variables {
   return Object.fromEntries(Object.entries(variables).filter(([name]) => !ownVariables.test(name) || keeps.test(name)));
 }
 
+/** Variables by which agents reach their models, whoever serves them, and the way there. */
+const ofModels =
+  /^(?:ANTHROPIC|OPENAI|GOOGLE|GCLOUD|CLOUD_ML|VERTEX|AWS|AZURE)_|_(?:KEY|TOKEN|BASE_URL)$|^(?:https?|no|all)_proxy$|^(?:NODE_EXTRA_CA_CERTS|SSL_CERT_FILE)$/i;
+
+/** Of the variables that stand in an owner's files: his sign-in and his models. Others could start programs (NODE_OPTIONS, BASH_ENV). */
+export function signInOnly(variables: Variables, keeps: RegExp): Variables {
+  return Object.fromEntries(
+    Object.entries(kept(variables, keeps)).filter(
+      ([name, value]) => (keeps.test(name) || ofModels.test(name)) && typeof value === "string",
+    ),
+  );
+}
+
 /** A name for our MCP server that nobody can know before. */
 export function newServerName(): string {
   return `mill${randomBytes(4).toString("hex")}`;

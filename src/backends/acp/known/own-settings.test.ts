@@ -158,6 +158,27 @@ test("of the variables of an agent only its sign-in and its model reach it, also
     expect(environment).not.toHaveProperty(name);
 });
 
+test.each([
+  ["claude-agent-acp", ".claude/settings.json"],
+  ["qwen", ".qwen/settings.json"],
+])("of the variables in the settings of %s only those of a sign-in and a model reach it", async (command, file) => {
+  const signIn = { ANTHROPIC_BASE_URL: "http://x", OUR_MODELS_API_KEY: "k", HTTPS_PROXY: "http://p" };
+  const others = [
+    "NODE_OPTIONS",
+    "BASH_ENV",
+    "LD_PRELOAD",
+    "GIT_SSH_COMMAND",
+    "OTEL_LOG_USER_PROMPTS",
+    "EDITOR",
+    "PATH",
+  ];
+  const env = { ...signIn, ...Object.fromEntries(others.map((name) => [name, "x"])), NO_TEXT_KEY: { a: 1 } };
+  const { read } = await started(command, { [file]: JSON.stringify({ env }) });
+  const given = (JSON.parse(read(file)) as { readonly env: object }).env;
+  expect(given).toMatchObject(signIn);
+  for (const name of [...others, "NO_TEXT_KEY"]) expect(given).not.toHaveProperty(name);
+});
+
 test("our MCP server has another name at each start", async () => {
   const [one, other] = [await started("qwen", {}), await started("qwen", {})];
   expect(one.server).not.toBe(other.server);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { isObject, writeJson } from "../../../base/json.ts";
 import { workingFolder } from "./agent-spec.ts";
 import { type KnownAgent, noMemory } from "./known-agent.ts";
-import { kept } from "./own-home.ts";
+import { signInOnly } from "./own-home.ts";
 import { picked, type Variables } from "./owner.ts";
 
 /** Tools of Qwen Code that `tools.core` does not take away. */
@@ -38,7 +38,7 @@ export const qwen: KnownAgent = {
           security: { auth },
           ...(modelProviders === undefined ? {} : { modelProviders }),
           model: picked(model, "name"),
-          env: kept(signIn, keeps),
+          env: signInOnly(signIn, keeps),
           general: { enableAutoUpdate: false, disableAutoUpdate: true },
           privacy: { usageStatisticsEnabled: false },
           tools: { core: ["none"], approvalMode: "plan", toolSearch: { enabled: false }, disabled: qwenTools },
