@@ -3,6 +3,7 @@ import { copyFile, lstat, mkdir, readlink, stat, symlink } from "node:fs/promise
 import { dirname, join } from "node:path";
 import { remove } from "../../../base/node/move-file.ts";
 import { replaceFile } from "../../../base/node/replace-file.ts";
+import { workingFolder } from "./agent-spec.ts";
 import type { KnownAgent } from "./known-agent.ts";
 import { Owner, type Variables } from "./owner.ts";
 
@@ -58,7 +59,9 @@ export async function makeOwnHome(
   { home, server }: { readonly home: string; readonly server: string },
 ): Promise<{ readonly args: readonly string[]; readonly environment: Variables }> {
   const owner = new Owner(variables);
-  const { files, environment, args = [] } = await known.launch(owner, home, server);
+  const { files: settings, environment, args = [] } = await known.launch(owner, home, server);
+  // agents look for notes, rules and settings in each folder up to a project's root: this file makes one, which git takes for no repository
+  const files = { [`../${workingFolder}/.git`]: "", ...settings };
   await mkdir(home, { recursive: true, mode: 0o700 });
   for (const [path, content] of Object.entries(files)) {
     await mkdir(dirname(join(home, path)), { recursive: true, mode: 0o700 });

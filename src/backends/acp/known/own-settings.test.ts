@@ -179,6 +179,11 @@ test.each([
   for (const name of [...others, "NO_TEXT_KEY"]) expect(given).not.toHaveProperty(name);
 });
 
+test("the working folder of a known agent is the root of a project, so that no folder above is looked at", async () => {
+  for (const command of ["codex-acp", "claude-agent-acp", "gemini", "qwen", "opencode"])
+    expect((await started(command, {})).read("../millrace-empty/.git")).toBe("");
+});
+
 test("our MCP server has another name at each start", async () => {
   const [one, other] = [await started("qwen", {}), await started("qwen", {})];
   expect(one.server).not.toBe(other.server);
