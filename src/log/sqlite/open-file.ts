@@ -128,7 +128,7 @@ function openDatabase(
   { path, openTimeoutMs = lockTimeoutMs, maxPages }: SqliteFileOptions,
 ): DatabaseSync {
   refuseEmptied(path);
-  const wasClosed = walBytes(path) === 0;
+  const wasClosed = !existsSync(`${path}-wal`);
   const database = new Database(path);
   try {
     database.exec(`PRAGMA busy_timeout = ${openTimeoutMs}`); // Node 22 before 22.16 takes no such option
@@ -137,9 +137,8 @@ function openDatabase(
     if (!wasClosed) checkPages(database);
     if (version === 0) database.exec(`BEGIN IMMEDIATE; ${schema} COMMIT`);
     else for (const table of logTables) database.prepare(`SELECT * FROM ${table} LIMIT 1`).get();
-    // Begins the WAL that only a stop in order removes. SQLite opens a file on a read-only disk for reading alone, and would stay so once
-    // the disk takes writes.
-    database.exec(`PRAGMA user_version = ${schemaVersion}`);
+    // SQLite opens a file on a read-only disk for reading alone, and would stay so once the disk takes writes.
+    database.exec("DELETE FROM leftovers WHERE false");
     if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${Math.trunc(maxPages)}`);
     database.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`);
     return database;
@@ -151,11 +150,7 @@ function openDatabase(
 
 /** SQLite takes an emptied file for a new one, and deletes its WAL. Throws SQLite's error of a damaged file. */
 export function refuseEmptied(path: string): void {
-  if (statSync(path).size === 0 && walBytes(path) > 0) throw damage();
-}
-
-function walBytes(path: string): number {
-  return statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  if (statSync(path).size === 0 && (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) throw damage();
 }
 
 /** Throws SQLite's error of a damaged file if a page makes no sense. */
