@@ -84,11 +84,6 @@ function withoutOurs(applied: AppliedChange | undefined, file: string, now: stri
   return rest.trim() === "" && known.before === null ? undefined : rest;
 }
 
-/** Whether it was set up, and not taken back. */
-export function isSetUp(folder: string, client: string): boolean {
-  return existsSync(recordFile(folder, client));
-}
-
 /** Takes the changes back; a file that was not there before is removed again, with the folders of `home` that are empty then. */
 export function undoChanges(
   { folder, home }: { readonly folder: string; readonly home: string },

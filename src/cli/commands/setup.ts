@@ -1,10 +1,10 @@
 import { structuredPatch } from "diff";
 import { isWithoutIde, MillraceError } from "../../base/errors.ts";
 import { isProxy, loopbackExemption } from "../../base/node/loopback.ts";
-import { applyChanges, isSetUp, type PlannedChange, planChanges, planUndo, undoChanges } from "../clients/applied.ts";
+import { applyChanges, type PlannedChange, planChanges, planUndo, undoChanges } from "../clients/applied.ts";
 import { type Client, notesOf, secretWith, type Target } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
-import { isInstalled, pickClients, setupKey } from "../clients/installed.ts";
+import { isInstalled, pickClients, setUpClients, setupKey } from "../clients/installed.ts";
 import { openCode } from "../clients/opencode.ts";
 import { statusline } from "../clients/statusline.ts";
 import { readTarget, targetWithoutModels } from "../clients/target.ts";
@@ -139,7 +139,8 @@ function meantBy(
     });
   }
   const place = { ...io, ownFolder: settings.folder };
-  const found = clients.filter((client) => (undo ? isSetUp(settings.folder, client.name) : isInstalled(client, place)));
+  const setUp = setUpClients(settings.folder);
+  const found = clients.filter((client) => (undo ? setUp.includes(client.name) : isInstalled(client, place)));
   if (found.length > 0) return found;
   throw nothingHere(
     undo ? "No client was set up here." : "No client was found here.",

@@ -41,8 +41,8 @@ const openTimeoutMs = 250;
 export function composeMeter(parts: OwnMeterParts) {
   const { io, storeFile, ownsFile, events } = parts;
   const { clock } = io;
-  const ownFile = ownsFile && storeFile !== undefined ? { ownFile: { clock, events } } : {};
-  const open = () => openOwnHistory(storeFile, { openTimeoutMs, ...ownFile });
+  const onSetAside = (copy: string) => events.emit("history_set_aside", { copy });
+  const open = () => openOwnHistory(storeFile, { openTimeoutMs, ...(ownsFile && { onSetAside }) });
   const history = openFallbackHistory({ open, clock, events });
   const thread = storeFile === undefined ? undefined : openReportThread(storeFile);
   const here = reportsOf(history); // in memory: a thread does not see it, and it is as long as this process runs

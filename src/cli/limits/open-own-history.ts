@@ -1,35 +1,23 @@
 import { workingFolder } from "../../backends/acp/known/agent-spec.ts";
 import { cascadeIdOf } from "../../backends/acp/session/kept-sessions.ts";
-import type { Clock } from "../../base/clock.ts";
-import type { EventSink } from "../../base/emitter.ts";
 import { sessionsFile } from "../../ide/account/cli-credentials.ts";
 import { setDatabaseAside } from "../../log/sqlite/open-file.ts";
 import { DevinCalls } from "../../usage/devin-calls.ts";
 import type { UsageHistory } from "../../usage/history/history.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
-import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import type { Io } from "../terminal/output.ts";
-
-interface OpenOptions {
-  readonly openTimeoutMs?: number;
-  /** The file holds only the history: a damaged one is moved aside, never deleted. */
-  readonly ownFile?: { readonly clock: Clock; readonly events: EventSink<UsageLifecycle> };
-}
 
 /** The usage history in the log's file; in memory without one. Throws `degraded`. */
 export function openOwnHistory(
   storeFile: string | undefined,
-  { openTimeoutMs, ownFile }: OpenOptions = {},
+  /** `onSetAside`: the file holds only the history, and a damaged one is moved aside, never deleted. */
+  { onSetAside, ...more }: { readonly openTimeoutMs?: number; readonly onSetAside?: (copy: string) => void } = {},
 ): UsageHistory {
-  const setAside = () => {
-    if (storeFile === undefined || ownFile === undefined) return;
-    const copy = setDatabaseAside(storeFile);
-    ownFile.events.emit("history_set_aside", { copy });
-  };
+  const setsAside = onSetAside !== undefined && storeFile !== undefined;
   return openHistory({
     file: storeFile ?? ":memory:",
-    ...(openTimeoutMs === undefined ? {} : { openTimeoutMs }),
-    ...(ownFile === undefined ? {} : { setAside }),
+    ...more,
+    ...(setsAside && { setAside: () => onSetAside(setDatabaseAside(storeFile)) }),
   });
 }
 
