@@ -9,7 +9,7 @@ import { stayAwake } from "../compose/use-gateway.ts";
 import { startForCommand } from "../gateway-process/background.ts";
 import { ask, type GatewayClient, spell } from "../gateway-process/gateway-client.ts";
 import { stopMs } from "../gateway-process/home.ts";
-import { flag, integer, text } from "../options.ts";
+import { flag, integer } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { defaultPort } from "../serve/gateway-options.ts";
 import { readSettings } from "../settings.ts";
@@ -30,8 +30,6 @@ export const demoCommand = defineCommand({
       { min: 0, max: 65_535, initial: defaultPort },
       { env: "MILLRACE_PORT" },
     ),
-    question: text("what to ask", "<text>"),
-    model: text("the model to ask", "<name>", { defaultText: "the account's default" }),
   },
   examples: [
     ["millrace demo", "then use it from your own tools"],
@@ -54,8 +52,8 @@ export const demoCommand = defineCommand({
       const port = options.port === defaultPort ? [] : ["--port", String(options.port)];
       const gateway = await startForCommand(["serve", ...port, ...nameOf(simulator)], inDemo);
       out.line(`gateway        ${gateway.url}`);
-      const model = options.model ?? defaultModel(await listModels(gateway, signal)).id;
-      await answer(gateway, { model, text: options.question ?? question }, context);
+      const model = defaultModel(await listModels(gateway, signal)).id;
+      await answer(gateway, model, context);
       if (!options.once) {
         out.line("It stays up. Point a tool at it:");
         out.line(`  base URL   ${gateway.url}/v1`);
@@ -104,16 +102,12 @@ function nameOf(simulator: Simulator): readonly string[] {
 }
 
 /** Asks one question and prints the answer, with its time. */
-async function answer(
-  gateway: GatewayClient,
-  asked: { readonly text: string; readonly model: string },
-  { io, out, signal }: CommandContext,
-): Promise<void> {
-  out.line(`model          ${asked.model}`);
+async function answer(gateway: GatewayClient, model: string, { io, out, signal }: CommandContext): Promise<void> {
+  out.line(`model          ${model}`);
   out.line();
-  out.line(out.style("dim", `> ${asked.text}`));
+  out.line(out.style("dim", `> ${question}`));
   const started = io.clock.monotonic();
-  out.line(await ask(gateway, asked, signal));
+  out.line(await ask(gateway, { model, text: question }, signal));
   out.line();
   out.line(out.style("dim", `answered after ${spell(io.clock.monotonic() - started)}`));
   out.line();

@@ -13,7 +13,7 @@ import { withGateway } from "../compose/use-gateway.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { endClientKey, issueClientKey, readClientKey } from "../keys/client-key.ts";
 import { newKey } from "../keys/key-record.ts";
-import { flag, modelOption, ofServe, text } from "../options.ts";
+import { flag, modelOption, ofServe } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { gatewayOptions } from "../serve/gateway-options.ts";
 import { agrees } from "../terminal/ask-yes.ts";
@@ -22,7 +22,6 @@ import { setVariable, shellOf } from "../terminal/shell.ts";
 
 const options = {
   model: modelOption("model that the client starts with"),
-  url: text("the gateway's address", "<url>", { defaultText: "that of the running one" }),
   all: flag("set up every client that is installed"),
   allModels: flag("write all models into the configuration (default: the newest of each family)"),
   undo: flag("undo the changes"),
@@ -153,7 +152,7 @@ async function targetOf(options: Options, context: CommandContext) {
   const running = await findGateway(settings, signal); // one that is started for this command may have any free port
   return withGateway(options, context, async (gateway) => {
     const fixed = options.port === 0 ? gateway.url : `http://127.0.0.1:${options.port}`;
-    const url = options.url ?? running?.url ?? fixed;
+    const url = running?.url ?? fixed;
     const shell = shellOf(io);
     try {
       return await readTarget(gateway, url, options.model, { shell, allModels: options.allModels, signal });
