@@ -212,6 +212,20 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     expect(await caughtUp).toBe("first\nsecond\n");
   });
 
+  test("who waits for an agent that ends waits no longer, and no two gateways have the same ids", async () => {
+    const { gateway, leave, exit } = await hosting();
+    const first = await gateway();
+    first.note(note("{}"));
+    await leave(first);
+    const second = await gateway("successor");
+    expect(second.firstId - first.firstId).toBeGreaterThanOrEqual(1_000_000);
+    second.onText(() => {});
+    const caughtUp = second.caughtUp();
+    exit();
+    expect(await second.exited).toBe("exit code 1");
+    await caughtUp;
+  });
+
   test("a gateway that starts waits for the end of the one before, and is refused where that one stays", async () => {
     const { gateway } = await hosting();
     const first = await gateway();

@@ -1,4 +1,4 @@
-import { closeSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { closeSync, fstatSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
@@ -31,5 +31,25 @@ test("a line reads as it was written, also after earlier lines were dropped", ()
     }),
     { numRuns: 20 },
   );
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("what is dropped gives its room back: on the disk once it is a megabyte, and in memory at once", () => {
+  const megabyte = "x".repeat(1024 * 1024);
+  const log = new LineLog(join(folder, "lines"));
+  for (let n = 0; n < 3; n++) log.append([megabyte]);
+  log.drop(2);
+  expect([fstatSync(log.file).size, log.bytes]).toEqual([log.bytes, 1024 * 1024 + 16]);
+  closeSync(log.file);
+  const full = new LineLog(join(folder, "full"), () => {
+    throw new Error("ENOSPC");
+  });
+  for (let n = 0; n < 3; n++) full.append(["12345678"]);
+  expect([full.memoryBytes, full.bytes]).toEqual([72, 72]);
+  full.drop(2);
+  expect([full.memoryBytes, full.bytes, full.read(2)]).toEqual([24, 24, "12345678"]);
+  full.drop(3);
+  expect([full.memoryBytes, full.bytes]).toEqual([0, 0]);
+  closeSync(full.file);
   expect(readdirSync(folder)).toEqual([]);
 });
