@@ -1,15 +1,16 @@
 import { expect, test } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
-import type { ModelUid, TurnId } from "../base/ids.ts";
+import { type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
 import { idle, until } from "../base/wait.fake.ts";
 import type { TerminalEvent } from "../log/event.ts";
 import { openMemoryLog } from "../log/memory-log.fake.ts";
 import type { LogStore, TurnLabel } from "../log/store.ts";
 import { TurnQueue } from "./queue.ts";
+import { openReads } from "./read.ts";
 import { Readers } from "./readers.ts";
 import { type ModelLimit, Refusals } from "./refusals.ts";
-import { asking, bound, durable, FakeReader, stoppedTurns } from "./turns.fake.ts";
+import { asking, bound, durable, FakeReader, goingOn, stoppedTurns } from "./turns.fake.ts";
 
 const never = new AbortController().signal;
 const begin = stoppedTurns();
@@ -193,4 +194,60 @@ test("a request that joins a turn by its key hears of it once the turn is on the
   expect(heard).toBe(0);
   await clock.advance(1);
   await Promise.all([first, second]);
+});
+
+test("a reader whose delivery cannot be stored has left all the same", async () => {
+  const { clock, readers, store } = sharedReaders(0);
+  const reads = openReads(store, readers, never);
+  Object.assign(store, { noteDelivered: async () => Promise.reject(new Error("the disk is full")) });
+  const reader = reads.open(turnId, startOfLog, never);
+  expect(readers.has(turnId)).toBe(true);
+  await expect(reader.close(true)).rejects.toThrow("full");
+  await reader.close(true);
+  expect(readers.has(turnId)).toBe(false);
+  expect(clock.sleeping).toBe(0);
+});
+
+test("what has expired is erased at the start, and then each minute until the stop", async () => {
+  const clock = new FakeClock();
+  const store = bound(openMemoryLog({ clock }));
+  let sweeps = 0;
+  store.sweep = async () => void sweeps++;
+  const { turns } = begin({ store, clock });
+  await idle();
+  const seen = [sweeps];
+  for (const ms of [59_999, 1, 60_000]) {
+    await clock.advance(ms);
+    seen.push(sweeps);
+  }
+  await turns.stop();
+  await clock.advance(120_000);
+  expect([...seen, sweeps]).toEqual([1, 1, 2, 3, 3]);
+});
+
+test("a request ends no turn that was asked after it, also one whose history is shorter", async () => {
+  const clock = new FakeClock();
+  const store = bound(openMemoryLog({ clock }));
+  const { list } = store;
+  const [asked, goes] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { turns } = begin({ store, clock });
+  store.list = async (filter) => {
+    if (filter.session !== undefined && filter.open === true) {
+      asked.resolve();
+      await goes.promise; // it is slow to look for the turns of its session
+    }
+    return list(filter);
+  };
+  const first = turns.start(goingOn({ session: "s" }), never);
+  await asked.promise;
+  store.list = list;
+  await clock.advance(1);
+  const client = new AbortController();
+  const second = await turns.start(asking({ session: "s", fingerprint: "body-2" }), client.signal);
+  client.abort();
+  await idle();
+  goes.resolve();
+  await first;
+  await idle();
+  expect(await turns.get(second.turnId)).toMatchObject({ ended: false });
 });

@@ -19,17 +19,22 @@ import { headersOf, newNames } from "./stream-world.fake.ts";
 function attach(backend = new FakeBackend()) {
   const store = openMemoryLog({ clock: new FakeClock() });
   const { parts: real, turns, clock } = gatewayOver(store, backend, "owner-1");
+  let closed = 0;
   /** How often each event was read by attaches that only look. */
   const events = new Map<string, number>();
   const counting: StreamTurns["attach"] = async (...asked) => {
     const attachment = await real.streams.attach(...asked);
+    const close = () => {
+      closed++;
+      attachment.close();
+    };
     const follow: typeof attachment.follow = async function* (...which) {
       for await (const event of attachment.follow(...which)) {
         events.set(event.eventId, (events.get(event.eventId) ?? 0) + 1);
         yield event;
       }
     };
-    return asked[1] === "observe" ? { ...attachment, follow } : attachment;
+    return asked[1] === "observe" ? { ...attachment, follow } : { ...attachment, close };
   };
   const parts = { ...real, streams: { attach: counting } };
   const names = newNames();
@@ -48,6 +53,7 @@ function attach(backend = new FakeBackend()) {
     down,
     clock,
     events,
+    closed: () => closed,
     /** Another attach of the stream, that only reads it. */
     observe: (stopped: AbortSignal) => {
       const onlooker = new Headers(headersOf(names, "0", { "x-millrace-intent": "observe" }));
@@ -152,4 +158,18 @@ test("what came before something that cannot be read counts", async () => {
   };
   await expect(read()).rejects.toThrow(/cannot be read/);
   expect(await accepted()).toEqual(request);
+});
+
+test("an attach gives its hold on the stream back when it ends, however it ends", async () => {
+  for (const end of ["the client leaves", "the stream cannot be read"] as const) {
+    const { down, closed, arrive } = attach();
+    await down.next(); // the welcome
+    expect(closed()).toBe(0);
+    if (end === "the client leaves") await down.return();
+    else {
+      arrive([], new ConnectError("not a message", Code.InvalidArgument));
+      await expect(down.next()).rejects.toBeDefined();
+    }
+    expect(closed()).toBe(1);
+  }
 });

@@ -102,3 +102,18 @@ test("a way down that fails fails the poll, and two polls at once are one too ma
   feed(new Error("broken"));
   await expect(first).rejects.toThrow("broken");
 });
+
+test("a poll that waits keeps its attach, however late it came", async () => {
+  const { clock, polled, feed, state } = begin();
+  feed(1);
+  const first = all(polled.poll(never));
+  await clock.advance(5);
+  await first;
+  await clock.advance(25_000);
+  const second = all(polled.poll(never));
+  await clock.advance(10_000);
+  expect(state.freed).toBe(false);
+  feed(2);
+  await clock.advance(5);
+  expect(acksOf(await second)).toEqual([2]);
+});
