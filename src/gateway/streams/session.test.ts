@@ -161,15 +161,18 @@ test("what came before something that cannot be read counts", async () => {
 });
 
 test("an attach gives its hold on the stream back when it ends, however it ends", async () => {
-  for (const end of ["the client leaves", "the stream cannot be read"] as const) {
-    const { down, closed, arrive } = attach();
-    await down.next(); // the welcome
-    expect(closed()).toBe(0);
-    if (end === "the client leaves") await down.return();
-    else {
+  const ends: readonly ((one: ReturnType<typeof attach>) => Promise<unknown>)[] = [
+    ({ down }) => down.return(),
+    ({ down, arrive }) => {
       arrive([], new ConnectError("not a message", Code.InvalidArgument));
-      await expect(down.next()).rejects.toBeDefined();
-    }
-    expect(closed()).toBe(1);
+      return down.next().catch(() => "refused");
+    },
+  ];
+  for (const end of ends) {
+    const one = attach();
+    await one.down.next(); // the welcome
+    expect(one.closed()).toBe(0);
+    await end(one);
+    expect(one.closed()).toBe(1);
   }
 });
