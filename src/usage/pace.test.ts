@@ -23,6 +23,11 @@ describe("the pace of a window", () => {
     expect(paceAt(used, start + week / 2)?.verdict).toBe(verdict);
   });
 
+  it("has a verdict from the first twentieth of the window on", () => {
+    const verdicts = [0.0499, 0.05].map((share) => paceAt(0.01, start + week * share)?.verdict);
+    expect(verdicts).toEqual(["too_early", "ahead"]);
+  });
+
   it("says when it runs out: three quarters used at half time lasts two thirds of the window", () => {
     const pace = paceAt(0.75, start + week / 2);
     expect(pace?.projectedFraction).toBeCloseTo(1.5);

@@ -6,6 +6,7 @@ import { openMemoryRecordStore } from "../records/memory-record-store.ts";
 import { DyingStore } from "../records/record-store.fake.ts";
 import { transportTo } from "../routes.fake.ts";
 import { FakeStreamServer, refusal, says } from "../stream-server.fake.ts";
+import { cutTier } from "../tiers/faulty-tier.fake.ts";
 import { openBidiTier, type Tier } from "../tiers/tier.ts";
 import { startReliableStream } from "./open-stream.ts";
 import type { ConnectionChange } from "./stream-options.ts";
@@ -33,6 +34,17 @@ describe("a stream that the gateway refuses", () => {
 
     test("is tried once more, because it may have been a late one of its own", async () => {
       expect((await readAll(await refusedTimes(1))).at(-1)).toMatchObject({ type: "end", outcome: "finished" });
+    });
+
+    test("is tried no more often for connections that were welcomed before they broke: none of those can be late", async () => {
+      const server = new FakeStreamServer(plain);
+      const welcomed = cutTier(openBidiTier(transportTo(server)), () => ({ down: 1 }));
+      const taken = refusal("superseded", "cancelled", Code.Aborted);
+      let attaches = 0;
+      const attach: Tier["attach"] = (...words) => (++attaches <= 3 ? welcomed.attach(...words) : failing(taken));
+      const stream = await startReliableStream(request, { ...hasty, gateway: link({ name: "bidi", attach }) }, never);
+      await expect(readAll(stream)).rejects.toMatchObject({ details: { reason: "superseded" } });
+      expect(attaches).toBe(5);
     });
 
     test("ends the stream the second time, because another program has it", async () => {

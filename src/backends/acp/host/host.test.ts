@@ -33,10 +33,17 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     const door = join(folder, "00000000-00000001.agent");
     const clock = new FakeClock();
     const exited = Promise.withResolvers<string>();
-    const state = { over: false, held: false, say: (_text: string) => {}, reads: Promise.withResolvers<void>() };
+    const written: string[] = [];
+    const state = {
+      over: false,
+      held: false,
+      written,
+      say: (_text: string) => {},
+      reads: Promise.withResolvers<void>(),
+    };
     const child = {
       pid: 1,
-      write: () => {},
+      write: (text: string) => void written.push(text),
       onText: (listener: (text: string) => void) => (state.say = listener),
       caughtUp: () => state.reads.promise,
       onErrors: () => {},
@@ -210,6 +217,45 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     state.say("second\n");
     state.reads.resolve();
     expect(await caughtUp).toBe("first\nsecond\n");
+  });
+
+  test("an answer that came while a gateway was there, and that it did not read, waits for the next one", async () => {
+    const { clock, state, exit, gateway, leave } = await hosting();
+    const first = await gateway(); // it reads nothing
+    first.note({ parts: {}, state: "{}", keep: 0, running: [7] });
+    await Promise.resolve();
+    state.say(line({ id: 7, result: {} }));
+    exit();
+    await leave(first);
+    await clock.advance(20_000);
+    expect(state.over).toBe(false);
+    const next = await gateway("successor");
+    expect(await new Promise<string>((resolve) => next.onText(resolve))).toBe(line({ id: 7, result: {} }));
+  });
+
+  test("what a gateway answered to a line is not answered again by one that reads the line again, however many did", async () => {
+    const { state, gateway, leave } = await hosting();
+    const answering = (child: HostedChild) =>
+      new Promise<void>((resolve) =>
+        child.onText((text) => {
+          child.write(`answer to ${text}`);
+          if (text === "2\n") resolve();
+        }),
+      );
+    const first = await gateway();
+    const read = answering(first);
+    state.say("1\n2\n");
+    await read;
+    first.note(note("{}"));
+    await leave(first);
+    expect(state.written).toEqual(["answer to 1\n", "answer to 2\n"]);
+    const idle = await gateway("successor"); // it reads nothing
+    idle.note(note("{}"));
+    await leave(idle);
+    const third = await gateway("successor");
+    await answering(third);
+    state.say("3\n");
+    await expect.poll(() => state.written).toEqual(["answer to 1\n", "answer to 2\n", "answer to 3\n"]);
   });
 
   test("who waits for an agent that ends waits no longer, and no two gateways have the same ids", async () => {
