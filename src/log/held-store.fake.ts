@@ -19,6 +19,9 @@ export interface HeldOptions {
   readonly onDone: (done: DoneStep) => void;
 }
 
+/** Methods that answer at once. */
+const atOnce = ["now", "isEarlier", "isUnclear"];
+
 /** Whether these are the options of a read that waits for news. */
 function isWait(argument: unknown): boolean {
   return typeof argument === "object" && argument !== null && "wait" in argument && argument.wait !== undefined;
@@ -75,7 +78,8 @@ export function heldStore({ store, schedule, hold, passing = [], onDone }: HeldO
     get(target, name) {
       const value: unknown = Reflect.get(target, name);
       if (typeof value !== "function" || typeof name !== "string") return value;
-      return held(name, (...args) => Reflect.apply(value, target, args) as Promise<unknown>); // every method of a store answers one
+      if (atOnce.includes(name)) return value.bind(target) as unknown;
+      return held(name, (...args) => Reflect.apply(value, target, args) as Promise<unknown>); // every other method of a store answers one
     },
   });
 }
