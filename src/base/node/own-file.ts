@@ -66,6 +66,10 @@ function isOwn(uid: number): boolean {
 
 /** Changes whenever the file is replaced or written; undefined without a file. */
 export function fileVersion(file: string): string | undefined {
-  const stat = statSync(file, { throwIfNoEntry: false, bigint: true });
-  return stat && `${stat.ino} ${stat.mtimeNs} ${stat.ctimeNs} ${stat.size}`;
+  try {
+    const { ino, mtimeNs, ctimeNs, size } = statSync(file, { bigint: true });
+    return `${ino} ${mtimeNs} ${ctimeNs} ${size}`;
+  } catch {
+    return undefined; // not there, or in a folder that is closed
+  }
 }

@@ -226,6 +226,6 @@ export async function checkGateway(settings: Settings, hasKey: boolean, signal: 
   } catch (error) {
     signal.throwIfAborted();
     const { message, hint } = toMillraceError(error);
-    return { ...none, findings: [finding("gateway", "error", message.replace(/\.$/, ""), hint)] };
+    return { ...none, findings: [finding("gateway", "error", message, hint)] };
   }
 }
