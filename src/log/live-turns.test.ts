@@ -76,6 +76,26 @@ test("a stream that memory alone holds expires, and its name is free again once 
   await log.close();
 });
 
+test("a sweep erases all that has expired, however much that is, and leaves tombstones for a day", async () => {
+  const { log, failing, clock } = await begin();
+  const turnIds = await Promise.all(Array.from({ length: 130 }, () => ended(log)));
+  const kinds = async () =>
+    new Set(await Promise.all(turnIds.map(async (turnId) => (await failing.rows.get(turnId))?.kind)));
+  const entries = async () =>
+    (await Promise.all(turnIds.map((turnId) => failing.rows.entries(turnId, 0, { count: 9, bytes: 9 })))).flat();
+  const after = async (ms: number) => {
+    await clock.advance(ms);
+    await log.sweep();
+    return [...(await kinds())];
+  };
+  expect(await after(2 * hourMs - 1)).toEqual(["turn"]);
+  expect(await after(1)).toEqual(["tombstone"]);
+  expect(await entries()).toEqual([]);
+  expect(await after(24 * hourMs - 1)).toEqual(["tombstone"]);
+  expect(await after(1)).toEqual([undefined]);
+  await log.close();
+});
+
 test("the oldest running turn counts also where memory alone holds it", async () => {
   const { log, failing, clock } = await begin();
   failing.fault = "full";

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -40,6 +40,22 @@ describe("records in files", () => {
       expect(modeOf(join(folder, name), 0o600)).toBe(0o600);
       expect(readFileSync(join(folder, name)).toString("latin1")).not.toMatch(/canary-label|aGVsbG8|AAAAAAAA/);
     }
+  });
+
+  test("are there as they were saved last, also where the next one could not be written", async () => {
+    const folder = newFolder();
+    const owned = await (await openFileRecordStore({ folder })).take(key);
+    await owned?.save({ ...sampleRecord(key), label: "first" });
+    const file = join(folder, `${key}.stream`);
+    renameSync(file, `${file}.away`);
+    mkdirSync(file); // nothing can be put in its place
+    await expect(owned?.save({ ...sampleRecord(key), label: "second" })).rejects.toMatchObject({ code: "degraded" });
+    rmSync(file, { recursive: true });
+    renameSync(`${file}.away`, file);
+    expect(await owned?.read()).toMatchObject({ label: "first" });
+    await owned?.save({ ...sampleRecord(key), label: "third" });
+    expect(await owned?.read()).toMatchObject({ label: "third" });
+    await owned?.release();
   });
 
   test("stay with a process that lives, and belong to the next one once it was killed", async () => {

@@ -255,3 +255,13 @@ describe("the algorithm of a stream", () => {
     expect(isAfter("17", "17")).toBe(false);
   });
 });
+
+test("an acknowledgement is news as an event is: attaches after it are counted anew", () => {
+  const { state: given } = decide(begin(newRecord(ids, 0, "")), { type: "given", kind: "request", payload: "aGk" });
+  const lost = { ...given, fruitless: 3 };
+  expect(decide(lost, { type: "acknowledged", seqno: 0 }).state).toMatchObject({
+    fruitless: 0,
+    record: { unacked: [] },
+  });
+  expect(decide(lost, { type: "acknowledged", seqno: 7 })).toEqual({ state: lost, effects: [] });
+});

@@ -254,3 +254,26 @@ test.each([
 test("a request without the client's tools is asked anew where the agent has them", () => {
   expect(nextStep({ hasTools: false, results: undefined }, free)).toEqual(anew("no_tools"));
 });
+
+test("what an agent waits for when its session goes is answered with an error, whether a client has it or not", () => {
+  const call = (callId: string): SessionInput => ({ type: "call", call: { callId, name: "step", arguments: {} } });
+  const inputs: readonly SessionInput[] = [
+    { type: "opened" },
+    { type: "taken" },
+    { type: "prompted", request: { id: 1, from: 0 } },
+    { type: "relay_back", callIds: [] },
+    call("given"),
+    { type: "given", callIds: ["given"], at: 0 },
+    call("fresh"),
+    { type: "agent_died" },
+  ];
+  let state = newState(true);
+  let last: readonly SessionEffect[] = [];
+  for (const input of inputs) ({ state, effects: last } = step(state, input));
+  const told = last.flatMap((effect) => (effect.type === "tell" ? [effect.answer] : []));
+  expect(told.map(({ callId, isError }) => [callId, isError])).toEqual([
+    ["given", true],
+    ["fresh", true],
+  ]);
+  expect(state.place).toBe("gone");
+});
