@@ -2,6 +2,7 @@ import { closeSync, fstatSync, mkdtempSync, openSync, readdirSync, readFileSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { modeOf } from "../../../test/support/file-mode.ts";
 import { openRotatedFile } from "./rotated-file.ts";
 
 test("a log file is put aside when it is full, and the oldest goes", () => {
@@ -57,5 +58,22 @@ test("lines that are lost are told once, until they are written again", () => {
   rmSync(join(folder, "logs"));
   log.write("3\n");
   expect([log.problem, readFileSync(file, "utf8")]).toEqual([undefined, "3\n"]);
+  log.close();
+});
+
+test("a log file is its user's alone, and a file that was put aside is closed", () => {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-rotated-"));
+  const file = join(folder, "logs", "a.log");
+  const log = openRotatedFile(file, { maxBytes: 10, keep: 2 });
+  const next = () => {
+    const number = openSync(folder, "r");
+    closeSync(number);
+    return number;
+  };
+  log.write("1234567\n");
+  const free = next(); // the lowest number that no file of this process has
+  for (let line = 0; line < 20; line++) log.write("1234567\n");
+  expect(next()).toBeLessThan(free + 10);
+  for (const each of [file, `${file}.1`]) expect(modeOf(each, 0o600)).toBe(0o600);
   log.close();
 });

@@ -3,9 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { modeOf } from "../../../test/support/file-mode.ts";
+import { loadSqlite } from "../../base/node/load-sqlite.ts";
 import { insert } from "../rows.conformance.ts";
 import { openSqliteRows } from "../sqlite.ts";
-import { inspectLogFile } from "./open-file.ts";
+import { inspectLogFile, openFile } from "./open-file.ts";
 
 describe("looking at a log's file", () => {
   let folder: string;
@@ -59,4 +61,14 @@ describe("looking at a log's file", () => {
       why: expect.stringContaining("another version"),
     });
   });
+});
+
+it("makes its file for the user alone, and what is deleted there is overwritten", () => {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-made-"));
+  const path = join(folder, "home", "turns.db");
+  const database = openFile(loadSqlite(), { path });
+  expect([modeOf(path, 0o600), modeOf(join(folder, "home"), 0o700)]).toEqual([0o600, 0o700]);
+  expect(database.prepare("PRAGMA secure_delete").get()).toEqual({ secure_delete: 1 });
+  database.close();
+  rmSync(folder, { recursive: true });
 });
