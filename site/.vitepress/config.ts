@@ -32,7 +32,8 @@ function keptWords(code: string): string {
 /** The pages stand where they do in the repository, so that one link works in a clone, in the package and on the site. */
 export default defineConfig({
   title: "Millrace",
-  description: "Serves the models of your AI IDE on 127.0.0.1, through the APIs of OpenAI, Anthropic and Ollama.",
+  description:
+    "Serves the models of your AI IDE on 127.0.0.1, through the APIs of OpenAI, Anthropic, Google and Ollama.",
   srcDir: root,
   srcExclude: ["{bench,dist,records,scripts,site,src,test,web,proto}/**", ".bundle/**", "coverage/**"],
   outDir: join(root, "site/dist"),

@@ -23,7 +23,7 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
     write: (text) => out.write(text),
     problem: (problem) => out.problem(problem),
     columns: out.isTerminal ? out.columns : 80,
-    wholeHelp: asksWholeHelp(argv),
+    wholeHelp: asksWholeHelp(argv) || commandIn(argv) !== "", // so that a suggestion can be a command that the short help leaves out
     configured: async (command) => {
       const settings = readSettings(io);
       const { optionsOfRunning } = await import("./serve/running-options.ts");
@@ -131,7 +131,9 @@ interface ParserPort {
 /** Builds the command line's grammar from the commands' own data. */
 export function buildProgram(commands: readonly Command[], port: ParserPort): Program {
   const program = new Program("millrace")
-    .description("Serves the models of your AI IDE on 127.0.0.1, through the APIs of OpenAI, Anthropic and Ollama.")
+    .description(
+      "Serves the models of your AI IDE on 127.0.0.1, through the APIs of OpenAI, Anthropic, Google and Ollama.",
+    )
     .version(port.version, "-v, --version", "print the version")
     .helpOption("-h, --help", "print this help, or that of a command")
     .option("--debug", "print the stack of an error")

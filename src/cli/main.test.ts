@@ -100,6 +100,13 @@ test("an unknown command or option exits 64 with the nearest name", async () => 
   });
 });
 
+test("the nearest name can be a command that the short help leaves out", async () => {
+  const io = fakeIo({ homeFolder });
+  const all = ["logs", "status"].map((name) => ({ ...probe, name }));
+  expect(await main(["log"], io, all)).toBe(64);
+  expect(io.written.stderr()).toContain("Did you mean logs?");
+});
+
 test.each([
   [["help", "prope"], "error: Unknown command 'prope'.\nhint: Did you mean probe?"],
   [["prope", "--help"], "error: Unknown command 'prope'.\nhint: Did you mean probe?"],

@@ -16,5 +16,20 @@ it("lists the families of a large account, and finds models by words", async () 
   expect(data.filter(({ name }) => !name.startsWith("claude-opus"))).toEqual([]);
   expect((await millrace(["models", "no-such-word"], { home })).stderr).toContain("No model matches.");
   const free = await millrace(["models", "--free", "no-such-word"], { home });
-  expect(free.stderr).toContain("No such model is listed as free. `millrace models`");
+  expect(free.stderr).toContain("No such model is known to be free. `millrace models`");
+});
+
+it("a name that fits no model is refused by each command that would write it down or start a client with it", async () => {
+  const { home } = await world();
+  for (const argv of [
+    ["setup", "claude-code", "--dry-run", "--model", "claude-opus-99"],
+    ["run", "--model", "claude-opus-99", "claude-code"],
+    ["config", "set", "model", "claude-opus-99"],
+  ]) {
+    const { code, stdout, stderr } = await millrace(argv, { home });
+    expect([argv[0], code, stdout]).toEqual([argv[0], 64, ""]);
+    expect(stderr).toContain('The account has no model "claude-opus-99". Nearest: claude-opus-');
+  }
+  const named = await millrace(["setup", "codex", "--dry-run", "--model", "claude-opus"], { home });
+  expect(named.stdout).toMatch(/model = "claude-opus-\d/);
 });

@@ -1,9 +1,8 @@
-import { z } from "zod";
 import type { StreamPass } from "../../client/stream/stream.ts";
 import { type Credits, creditsInWords, creditsOf } from "../../usage/prices.ts";
-import { defaultModel, listModels } from "../clients/target.ts";
+import { defaultModel, idOf, listModels } from "../clients/target.ts";
 import type { CommandContext } from "../command.ts";
-import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import type { GatewayClient } from "../gateway-process/gateway-client.ts";
 import { endedTurns, turnOfStream } from "./pick-turn.ts";
 
 /** How often the usage history is asked for an answer, and the time between, in ms. */
@@ -16,10 +15,6 @@ export interface ChatModel {
   readonly why?: string | undefined;
 }
 
-const modelSchema = z.object({
-  id: z.string(),
-});
-
 /** The model that a name means, or the default one. Throws the gateway's `unknown_model` with the nearest names. */
 export async function chatModel(
   gateway: GatewayClient,
@@ -27,10 +22,7 @@ export async function chatModel(
   signal: AbortSignal,
 ): Promise<ChatModel> {
   const { id: wanted, why } = asked === undefined ? defaultModel(await listModels(gateway, signal)) : { id: asked };
-  const { id } = await askGateway(gateway, `/v1/models/${encodeURIComponent(wanted)}`, modelSchema, {
-    signal,
-  });
-  return { name: id, why };
+  return { name: await idOf(gateway, wanted, signal), why };
 }
 
 /** What an answer used. */

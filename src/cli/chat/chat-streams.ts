@@ -89,7 +89,7 @@ function nothingLeft(running: number): MillraceError {
     });
   }
   return new MillraceError("invalid_request", `${which}.`, {
-    hint: "Answers that were cut off within the last two hours can be resumed. Otherwise ask again.",
+    hint: "Only an answer that was cut off, and is still kept, can be resumed. `millrace tail --list` shows the answers that are kept.",
   });
 }
 

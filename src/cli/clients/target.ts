@@ -28,7 +28,11 @@ export async function listModels(gateway: GatewayClient, signal: AbortSignal) {
   return data.filter(({ id }) => isPlain(id));
 }
 
-/** Reads a client's target: a gateway's models, and the model that was asked for, else the default one. */
+/**
+ * Reads a client's target: a gateway's models, and the model that was asked for, else the default one.
+ *
+ * @throws MillraceError `unknown_model`, with the nearest names, where the gateway has no model of the name that was asked for.
+ */
 export async function readTarget(
   gateway: GatewayClient,
   url: string,
@@ -46,13 +50,21 @@ export async function readTarget(
       images: model.modalities?.input.includes("image") ?? false,
     }),
   );
-  const { id: model, why } = wanted === undefined ? defaultModel(data) : { id: wanted, why: undefined };
+  const { id: model, why } =
+    wanted === undefined ? defaultModel(data) : { id: await idOf(gateway, wanted, signal), why: undefined };
   const small = freeModel(data) ?? model;
   const short = shortList(models, model, fewModels);
   const withSmall = short.some(({ id }) => id === small)
     ? short
     : [...short, ...models.filter(({ id }) => id === small)];
   return { url, model, why, models: allModels ? models : withSmall, small, newest: newestOfFamilies(data), shell };
+}
+
+/** The id of the model that a name means. Throws the gateway's `unknown_model` with the nearest names. */
+export async function idOf(gateway: GatewayClient, name: string, signal: AbortSignal): Promise<string> {
+  const schema = z.object({ id: z.string() });
+  const { id } = await askGateway(gateway, `/v1/models/${encodeURIComponent(name)}`, schema, { signal });
+  return id;
 }
 
 /** The newest model of each family that has a version in its name. */

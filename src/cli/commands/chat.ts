@@ -42,7 +42,7 @@ export const chatCommand = defineCommand({
   },
   examples: [
     ['millrace chat "What is a millrace?"', "the account's default model"],
-    ['git diff | millrace chat -m claude-opus-4.5 "Review this change"', "piped text goes with the question"],
+    ['git diff | millrace chat -m claude-opus "Review this change"', "piped text goes with the question"],
     ["millrace chat -i screen.png 'What is wrong here?'", "with a picture"],
     ["millrace chat", "a conversation, on a terminal"],
     ["millrace chat --resume", "continue the newest answer that was cut off"],

@@ -6,6 +6,7 @@ import { MillraceError } from "../../base/errors.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { chatModel } from "../chat/answer-facts.ts";
 import { setUpClients } from "../clients/installed.ts";
+import { statusline } from "../clients/statusline.ts";
 import { listModels } from "../clients/target.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import {
@@ -103,7 +104,8 @@ const setCommand = defineCommand({
     const set = model === undefined ? key : `${key} = ${model}`;
     out.line(values.length === 0 ? `${key} has its default again.` : `${set} is set in ${settings.configFile}.`);
     out.note(await howToApply(key, context));
-    const setUp = key === "serve.model" ? setUpClients(settings.folder) : [];
+    const setUp =
+      key === "serve.model" ? setUpClients(settings.folder).filter((client) => client !== statusline.name) : [];
     for (const client of setUp)
       out.note(`${client} keeps the model of its setup: \`millrace setup ${client}\` writes this one.`);
   },
@@ -148,7 +150,7 @@ export const configCommand = defineCommand({
   options: {},
   subcommands: [getCommand, setCommand, unsetCommand, checkCommand, pathCommand, schemaCommand],
   examples: [
-    ["millrace config set model claude-opus-4.5", "the default model"],
+    ["millrace config set model claude-opus", "the default model"],
     ["millrace config set retention 7d", "keep answers for a week"],
     ["millrace config set serve.port 42200", "from the next start on"],
     ["millrace config get", "every setting and where it comes from"],

@@ -75,7 +75,7 @@ async function printModels(
   if (list.length === 0)
     return out.note(
       free
-        ? "No such model is listed as free. `millrace models` shows the prices that are known."
+        ? "No such model is known to be free. `millrace models` shows the known prices; `-` is an unknown one."
         : "No model matches. `millrace models` lists all.",
     );
   const names = new Map<string, Model | undefined>();

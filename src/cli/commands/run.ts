@@ -37,7 +37,7 @@ export const runCommand = defineCommand({
   passThrough: true,
   examples: [
     ["millrace run opencode", "OpenCode, on the account's models"],
-    ['millrace run -m claude-opus-4.5 claude-code -p "What is new here?"', "one question to Claude Code"],
+    ['millrace run -m claude-opus claude-code -p "What is new here?"', "one question to Claude Code"],
   ],
   async run({ options, args }, context) {
     const [name, ...rest] = args;

@@ -29,7 +29,9 @@ export const models = {
 /** A home with a running gateway in it, and the command line over both. */
 export async function home(listed: object = models) {
   const server = createServer((request, response) => {
-    const body = request.url === "/health" ? { status: "ok" } : listed;
+    const one = /^\/v1\/models\/(.+)/.exec(request.url ?? "")?.[1];
+    const listOrModel = one === undefined ? listed : { id: decodeURIComponent(one) };
+    const body = request.url === "/health" ? { status: "ok" } : listOrModel;
     const challenge = String(request.headers[challengeHeader]);
     const proof = gatewayProof(new Secret(key), challenge, { port, instance: "one" });
     response.writeHead(200, { "content-type": "application/json", [proofHeader]: proof });

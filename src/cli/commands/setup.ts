@@ -39,7 +39,7 @@ export const setupCommand = defineCommand({
   examples: [
     ["millrace setup", "lists the clients that are installed, and asks which"],
     ["millrace setup opencode", "shows the changes, asks, makes them"],
-    ["millrace setup codex --model claude-opus-4.5 --yes", "without asking"],
+    ["millrace setup codex --model claude-opus --yes", "without asking"],
     ["millrace setup --all", "every client that is installed"],
     ["millrace setup generic", "what to enter in any other client"],
     ["millrace setup claude-code --undo", "restores the earlier settings"],
@@ -183,7 +183,7 @@ async function agreed(
   if (options.dryRun) return false;
   const changesNothing = changes.length > 0 && changes.every(({ before, after }) => before === after);
   if (options.yes || changesNothing) return true;
-  return agrees("Make these changes?", { nothing: "Nothing was changed", command: "millrace setup" }, { io, out });
+  return agrees("Make these changes?", "Nothing was changed", { io, out });
 }
 
 function show({ edit, before, after }: PlannedChange, out: CommandContext["out"]): void {

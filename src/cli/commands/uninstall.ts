@@ -45,8 +45,8 @@ export const uninstallCommand = defineCommand({
     const steps = await stepsOf(context);
     out.line("Millrace will:");
     for (const [at, { plan }] of steps.entries()) out.prose(`  ${at + 1}.  ${plan}`);
-    const told = { nothing: "Nothing was removed", command: "millrace uninstall" };
-    if (!options.yes && !(await agrees("Do this? It cannot be undone.", told, context))) return exitCodes.ok;
+    if (!options.yes && !(await agrees("Do this? It cannot be undone.", "Nothing was removed", context)))
+      return exitCodes.ok;
     const left: string[] = [];
     for (const { take } of steps) {
       try {

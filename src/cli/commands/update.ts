@@ -116,9 +116,8 @@ export const updateCommand = defineCommand({
       return exitCodes.ok;
     }
     out.line(`This is ${own}. There is ${change.what}.`);
-    const told = { nothing: "Nothing was changed", command: "millrace update" };
     const question = "Use it? The gateway restarts, and its turns continue.";
-    if (!options.yes && !(await agrees(question, told, context))) return exitCodes.ok;
+    if (!options.yes && !(await agrees(question, "Nothing was changed", context))) return exitCodes.ok;
     const next = await change.bring();
     return replaceWith(change, { own, next }, context);
   },

@@ -179,7 +179,9 @@ describe("millrace usage", () => {
     const { code, stdout, stderr } = await usage(["--since", "7d"]);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^No turn ended since 17 Feb \d\d:\d\d\.\n$/);
-    expect(stderr).toContain("millrace serve");
+    expect(stderr).toContain("`millrace setup generic`");
+    const day = await usage(["--since", "yesterday", "--until", "today"]);
+    expect(day.stdout).toMatch(/^No turn ended since \d+ Feb 00:00, until \d+ Feb 00:00\.\n$/);
   });
 
   it.each([

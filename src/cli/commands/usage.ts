@@ -140,10 +140,11 @@ async function report(options: UsageOptions, source: LimitsSource, context: Comm
   if (isFallback) out.note(`TZ=${JSON.stringify(io.env["TZ"] ?? "")} names no time zone: days and times are in UTC.`);
   const usage = await source.usage({ sinceMs, untilMs, by: options.by ?? "model", timeZone }, signal);
   if (options.json) return out.json(usage);
-  if (usage.data.length === 0) out.line(`No turn ended since ${spellInstant(sinceMs)}.`);
+  const until = untilMs === undefined ? "" : `, until ${spellInstant(untilMs)}`;
+  if (usage.data.length === 0) out.line(`No turn ended since ${spellInstant(sinceMs)}${until}.`);
   else printSpend(usage, out, options.wide);
   const isUsed = printElsewhere(usage, out, options.wide) || usage.data.length > 0;
-  if (!isUsed) out.note("No turns yet. Run `millrace serve` and use the gateway from a tool.");
+  if (!isUsed) out.note("An earlier --since shows more. `millrace setup generic` says how to ask the first.");
 }
 
 /** How much has to be left of which limits, for `millrace usage --min-remaining`. */

@@ -28,12 +28,12 @@ export async function askYes(question: string, io: Io): Promise<boolean> {
  */
 export async function agrees(
   question: string,
-  { nothing, command }: { readonly nothing: string; readonly command: string },
+  nothing: string,
   { io, out }: { readonly io: Io; readonly out: Output },
 ): Promise<boolean> {
   if (!canAsk({ io, out }))
     throw new MillraceError("invalid_request", `${nothing}, because there is no terminal to ask on.`, {
-      hint: `\`${command} --yes\` does not ask.`,
+      hint: "The same command with `--yes` does not ask.",
     });
   const isAgreed = await askYes(question, io);
   if (!isAgreed) out.note(`${nothing}.`);
