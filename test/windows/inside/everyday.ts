@@ -15,7 +15,7 @@ export const everydayChecks: Checks = {
       encoding: "utf8",
       timeout: 60_000,
     });
-    assert.match(stdout, /^\d+\.\d+\.\d+\s*$/, stderr);
+    assert.match(stdout, /^\d+\.\d+\.\d+(?:\+[\da-f]+)?\s*$/, stderr);
   },
 
   async "demo --once answers, and removes its files"() {
