@@ -156,7 +156,7 @@ test("a cancel that another process requests at any moment of a claim is known t
   await other.requestCancel(before.turnId, "client");
   await cancelled(before.turnId);
   const between = await created(other);
-  const { commit } = failing.rows;
+  const commit = failing.rows.commit.bind(failing.rows);
   vi.spyOn(failing.rows, "commit").mockImplementationOnce(async (...asked) => {
     await other.requestCancel(between.turnId, "client");
     return commit(...asked);

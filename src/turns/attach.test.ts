@@ -205,10 +205,10 @@ describe("an attach", () => {
   test("tells the store's time beside the time when its stream expires, and watches the store no longer than it is open", async () => {
     const clock = new FakeClock();
     const store = bound(openMemoryLog({ clock }));
-    const { untilSuperseded } = store;
+    const real = { ...store };
     let watched: AbortSignal | undefined;
     store.now = () => clock.now() - 3_600_000; // that of another machine
-    store.untilSuperseded = (stream, signal) => untilSuperseded(stream, (watched = signal));
+    store.untilSuperseded = (stream, signal) => real.untilSuperseded(stream, (watched = signal));
     const { turns } = fakeTurns({ store, clock });
     const attached = await turns.attach(name, "create");
     expect(attached.serverNowMs).toBe(store.now());
@@ -221,9 +221,9 @@ describe("an attach", () => {
   test("keeps its turns together at its beginning, and again each quarter of the time that they are kept", async () => {
     const clock = new FakeClock();
     const store = bound(openMemoryLog({ clock }));
-    const { keepTogether } = store;
+    const real = { ...store };
     let looks = 0;
-    store.keepTogether = (turnIds) => (looks++, keepTogether(turnIds));
+    store.keepTogether = (turnIds) => (looks++, real.keepTogether(turnIds));
     const { turns } = fakeTurns({ store, clock });
     const attached = await turns.attach(name, "create");
     const send = async (seqno: number) => {

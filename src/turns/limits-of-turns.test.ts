@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
+import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
 import { idle, until } from "../base/wait.fake.ts";
@@ -40,8 +41,11 @@ test("a turn that waits is served by its age, also where it comes to the queue l
 /** Readers of a gateway that shares its store, whose clock is so far ahead. */
 function sharedReaders(apartMs = hourMs) {
   const clock = new FakeClock();
-  const { monotonic, sleep } = FakeClock.prototype;
-  const its = { now: () => clock.now() + apartMs, monotonic: monotonic.bind(clock), sleep: sleep.bind(clock) };
+  const its: Clock = {
+    now: () => clock.now() + apartMs,
+    monotonic: () => clock.monotonic(),
+    sleep: (ms, signal) => clock.sleep(ms, signal),
+  };
   const store: LogStore = durable(openMemoryLog({ clock: its }));
   Object.assign(store, { isEarlier: () => false });
   return { clock, store, readers: new Readers({ store, clock, owner: "here/1" }) };
@@ -136,12 +140,12 @@ test("what a turn took is given back once it is over, and what one that was neve
   const admission = { admit: () => (admitted++, () => void admitted--) };
   const clock = new FakeClock();
   const store = bound(openMemoryLog({ clock }));
-  const { create } = store;
+  const real = { ...store };
   const { turns, backend } = begin({ store, clock, admission });
   store.create = async () => Promise.reject(new MillraceError("degraded", "The disk is full."));
   await expect(turns.start(asking(), never)).rejects.toMatchObject({ code: "degraded" });
   expect(admitted).toBe(0);
-  store.create = create;
+  store.create = (...asked) => real.create(...asked);
   const same = () => turns.start(asking({ idempotencyKey: "k" }), never);
   const [one, other] = await Promise.all([same(), same()]);
   expect(one.turnId).toBe(other.turnId);
@@ -166,13 +170,13 @@ test("that a turn was abandoned is stored before its backend is stopped", async 
   const started = await turns.start(asking(), never);
   const reader = new FakeReader(turns, started.turnId);
   await reader.seen("started");
-  const { requestCancel } = store;
+  const real = { ...store };
   const stored = Promise.withResolvers<void>();
   let asked: string | undefined;
   store.requestCancel = async (...request) => {
     [, asked] = request;
     await stored.promise;
-    return requestCancel(...request);
+    return real.requestCancel(...request);
   };
   await reader.leave();
   await clock.advance(1_000);
@@ -228,7 +232,7 @@ test("what has expired is erased at the start, and then each minute until the st
 test("a request ends no turn that was asked after it, also one whose history is shorter", async () => {
   const clock = new FakeClock();
   const store = bound(openMemoryLog({ clock }));
-  const { list } = store;
+  const real = { ...store };
   const [asked, goes] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const { turns } = begin({ store, clock });
   store.list = async (filter) => {
@@ -236,11 +240,11 @@ test("a request ends no turn that was asked after it, also one whose history is 
       asked.resolve();
       await goes.promise; // it is slow to look for the turns of its session
     }
-    return list(filter);
+    return real.list(filter);
   };
   const first = turns.start(goingOn({ session: "s" }), never);
   await asked.promise;
-  store.list = list;
+  store.list = (filter) => real.list(filter);
   await clock.advance(1);
   const client = new AbortController();
   const second = await turns.start(asking({ session: "s", fingerprint: "body-2" }), client.signal);

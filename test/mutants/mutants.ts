@@ -397,10 +397,10 @@ export const mutants: readonly Mutant[] = [
   {
     name: "readers wait for a turn whose home is gone",
     file: "src/log/live.ts",
-    in: "Live.get",
-    code: "record !== undefined && (await this.#endIfLeft(record))",
+    in: "Live.#find",
+    code: "found !== undefined && (await this.#endIfLeft(found))",
     becomes: "false",
-    tests: ["src/log/redis.test.ts"],
+    tests: ["src/log/redis/homes.test.ts"],
   },
   {
     name: "readers wait for a turn whose store failed in an unknown way",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type ErrorCode, MillraceError, type MillraceErrorOptions } from "../../base/errors.ts";
-import { eventIdOf, type TurnEvent, type TurnEventBody, type Usage } from "../../log/event.ts";
+import { eventIdOf, type TurnEventBody, type Usage } from "../../log/event.ts";
 import { recordedContext, recordedRequest } from "../recorded.fake.ts";
 import { AnswerFold } from "./answer.ts";
 import { bounds } from "./bounds.ts";
@@ -92,7 +92,7 @@ it("an event that no log holds has the number of the last one that a log holds",
   expect(numbers(encoder.heartbeat())).toEqual([0]);
   expect(numbers(encoder.open())).toEqual([0, 1]);
   expect(numbers(encoder.heartbeat())).toEqual([1]);
-  const first = numbers(encoder.encode({ ...text("a"), eventId: eventIdOf(1), atMs: 0 } as TurnEvent));
+  const first = numbers(encoder.encode({ ...text("a"), eventId: eventIdOf(1), atMs: 0 }));
   expect(first[0]).toBe(2);
   expect(numbers(encoder.broken(error("internal")))).toEqual([first.at(-1), first.at(-1)]);
 });
@@ -112,7 +112,7 @@ it("the usage of a stream is that of all its turns", () => {
     encoder.begin();
     const last = ended(n === 3 ? "stop" : "tool_calls", "");
     for (const [seq, body] of [{ type: "usage", ...usage(n, 10 * n) } as const, last].entries())
-      encoder.push({ ...body, eventId: eventIdOf(seq + 1), atMs: 0 } as TurnEvent, (chunk) => chunks.push(chunk));
+      encoder.push({ ...body, eventId: eventIdOf(seq + 1), atMs: 0 }, (chunk) => chunks.push(chunk));
   }
   expect(encoder.ended).toBeDefined();
   expect(chunks.at(-1)?.streamEnd).toMatchObject({ promptTokens: 6, completionTokens: 60 });

@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { FakeClock } from "../../../base/clock.fake.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import { idle } from "../../../base/wait.fake.ts";
-import type { AgentLaunch } from "../known/devin.ts";
 import type { AgentChild } from "../wire/agent-child.ts";
 import { type PoolProcess, ProcessPool } from "./process-pool.ts";
 
@@ -39,7 +38,7 @@ function world() {
       return played(key);
     },
   });
-  const lease = (key: string, signal = never) => pool.lease({ key, args: [], style: "ask" } as AgentLaunch, signal);
+  const lease = (key: string, signal = never) => pool.lease({ key, args: [], style: "ask" }, signal);
   const use = async (key: string) => {
     await clock.advance(1);
     (await lease(key)).release();
@@ -103,25 +102,25 @@ test("a process is kept warm from its last use on, and also while a prompt runs 
   const { lease, clock, keys } = world();
   (await lease("a")).release();
   await clock.advance(warmMs - 1);
-  const { process, release } = await lease("a");
+  const held = await lease("a");
   await clock.advance(warmMs);
   expect(keys()).toEqual(["a"]);
-  process.runningTurns = 1;
-  release();
+  held.process.runningTurns = 1;
+  held.release();
   await clock.advance(warmMs);
   expect(keys()).toEqual(["a"]);
-  process.runningTurns = 0;
-  process.onIdle();
+  held.process.runningTurns = 0;
+  held.process.onIdle();
   await clock.advance(warmMs);
   expect(keys()).toEqual([]);
 });
 
 test("one that has to make room ends at its last release", async () => {
   const { lease, keys } = world();
-  const { process, release } = await lease("a");
-  process.isStale = true;
+  const held = await lease("a");
+  held.process.isStale = true;
   expect(keys()).toEqual(["a"]);
-  release();
+  held.release();
   await idle();
   expect(keys()).toEqual([]);
 });
