@@ -134,7 +134,7 @@ test("turns of one stream are kept as long as the last of them, and none of them
   await log.close();
 });
 
-test("whoever waits for the store hears when it works again", async () => {
+test("a wait for the store ends when the store works again", async () => {
   const { log, failing, clock, said } = await begin();
   failing.fault = "full";
   await created(log);

@@ -85,7 +85,7 @@ export function makePlace(owner: Owner, { url: model }: ModelServer, free: boole
 /** Folders above the one in which Millrace starts an agent of this name. */
 const foldersAbove = (name: string) => ["", ".millrace/", ".millrace/acp/", `.millrace/acp/${name}/`];
 
-/** Every published setting of the agent: in its owner's file, beside what he needs there, and in the files of a project in each folder above. */
+/** Every setting of the agent that is listed: in its owner's file, beside what he needs there, and in the files of a project in each folder above. */
 export function plantSettings(owner: Owner, place: Place, free: boolean): void {
   const { owner: file, project } = owner.settingsFiles;
   const form = file.endsWith(".toml") ? { parse: parseToml, stringify } : JSON;

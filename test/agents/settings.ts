@@ -9,8 +9,11 @@ interface Names {
   readonly flags: string;
 }
 
-/** From the settings that each agent publishes for its newest tried version: all that takes a text, a list of texts or a flag. */
-const published: Readonly<Record<string, Names>> = {
+/**
+ * What takes a text, a list of texts or a flag: of Claude, Gemini CLI and Qwen Code by their published schemas, of OpenCode and Codex listed by
+ * hand.
+ */
+const settingNames: Readonly<Record<string, Names>> = {
   opencode: {
     texts: `
       shell default_agent username server.hostname agent.plan.prompt agent.plan.description agent.build.prompt agent.general.prompt
@@ -169,11 +172,11 @@ const ofSignIn =
   /^(?:security\.auth|model\b|modelProviders|apiKeyHelper|aws|gcp|forceLogin|enabled_providers|disabled_providers|small_model)/;
 
 /**
- * Settings with each published name of the agent: a program leaves a mark, a path leads to a file with a canary, any other text is one. Each
+ * Settings with each of these names of the agent: a program leaves a mark, a path leads to a file with a canary, any other text is one. Each
  * mark and canary begins with `level`, and says the setting.
  */
 export function plantedSettings(agent: string, place: Place, level: string): JsonObject {
-  const { texts, lists, flags } = published[agent] ?? { texts: "", lists: "", flags: "" };
+  const { texts, lists, flags } = settingNames[agent] ?? { texts: "", lists: "", flags: "" };
   const settings: Record<string, unknown> = {};
   for (const name of wordsOf(texts)) put(settings, name, textFor(name, place, level));
   for (const name of wordsOf(lists)) put(settings, name, listFor(name, place, level));

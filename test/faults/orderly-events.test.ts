@@ -9,9 +9,10 @@ import { processRuns } from "../../src/base/node/process-exists.ts";
 import { readGatewayFile } from "../../src/cli/gateway-process/gateway-file.ts";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
+import { askUntilWhole } from "../support/repeating-client.ts";
 import { rowsOf } from "../support/tables.ts";
 import { hasTerminals, onTerminal } from "../support/terminal.ts";
-import { gateway, patience, patienceMs, simulator } from "../support/world.ts";
+import { gateway, patienceMs, simulator } from "../support/world.ts";
 
 /* What happens to everybody in the middle of an answer costs no text and no second prompt, also where each event comes at a bad moment. */
 
@@ -103,30 +104,18 @@ const events: Readonly<Record<string, (machine: Machine) => Promise<void>>> = {
   },
 };
 
-/** Asks until the whole answer came, as a client does that repeats its request under one key. */
+/** The whole answer. Throws where an error ended it. */
 async function asked(machine: Machine, model: string, begun: (url: string) => void): Promise<string> {
-  const body = JSON.stringify({ model, stream: true, messages: [{ role: "user", content: "write" }] });
-  const signal = patience();
-  for (;;) {
-    signal.throwIfAborted();
-    const { url, key } = machine.current;
-    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json", "idempotency-key": "once" };
-    let told = "";
-    try {
-      const response = await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body, signal });
-      const decoder = new TextDecoder();
-      for await (const piece of response.body ?? []) {
-        told += decoder.decode(piece, { stream: true });
-        if (told.length > 2_000) begun(url);
-      }
-    } catch {
-      signal.throwIfAborted(); // the connection broke, or no gateway listens now
-    }
-    if (told.includes('"code":"upstream_failed"')) throw new Error(told.slice(-800));
-    if (told.includes('"finish_reason":"stop"'))
-      return [...told.matchAll(/"content":"((?:[^"\\]|\\.)*)"/g)].map(([, text]) => JSON.parse(`"${text}"`)).join("");
-    await wait(200); // as clients do between two tries
-  }
+  const body = { model, messages: [{ role: "user", content: "write" }] };
+  const answered = await askUntilWhole(
+    () => machine.current,
+    { body, idempotencyKey: "once" },
+    (read, url) => {
+      if (read.length > 2_000) begun(url);
+    },
+  );
+  if ("failed" in answered) throw new Error(answered.read.slice(-800));
+  return answered.text;
 }
 
 describe.runIf(process.platform !== "win32").each([

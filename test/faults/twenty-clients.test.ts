@@ -6,8 +6,9 @@ import { describe, expect, test } from "vitest";
 import type { Simulator } from "../../simulator/index.ts";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
+import { askUntilWhole } from "../support/repeating-client.ts";
 import { rowsOf } from "../support/tables.ts";
-import { gateway, patience, patienceMs, simulator } from "../support/world.ts";
+import { gateway, patienceMs, simulator } from "../support/world.ts";
 
 /* Twenty clients are in the middle of their answers when something happens to all of them: no answer is lost, and none is asked twice. */
 
@@ -96,35 +97,17 @@ const events: Readonly<Record<string, CommonEvent>> = {
   },
 };
 
-/** Asks until the whole answer came, or an error that a repeat does not end; as a client does that repeats its request under one key. */
+/** The whole answer of one client, or the code of the error that ended it. */
 async function asked(machine: Machine, number: number, begun: () => void): Promise<string> {
-  const messages = [{ role: "user", content: `write for ${number}` }];
-  const body = JSON.stringify({ model: "claude-sonnet-4.6", stream: true, messages });
-  const signal = patience();
-  for (;;) {
-    const { url, key } = machine.current;
-    const headers = {
-      authorization: `Bearer ${key}`,
-      "content-type": "application/json",
-      "idempotency-key": `k${number}`,
-    };
-    let told = "";
-    try {
-      const response = await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body, signal });
-      const decoder = new TextDecoder();
-      for await (const piece of response.body ?? []) {
-        told += decoder.decode(piece, { stream: true });
-        if (/"content":"[^"]/.test(told)) begun();
-      }
-    } catch {
-      signal.throwIfAborted(); // the connection broke, or no gateway listens now
-    }
-    const failed = /"code":"(upstream_failed|invalid_request|unauthenticated|idempotency_conflict)"/.exec(told)?.[1];
-    if (failed !== undefined) return failed;
-    if (told.includes('"finish_reason":"stop"'))
-      return [...told.matchAll(/"content":"((?:[^"\\]|\\.)*)"/g)].map(([, text]) => JSON.parse(`"${text}"`)).join("");
-    await wait(200); // as clients do between two tries
-  }
+  const body = { model: "claude-sonnet-4.6", messages: [{ role: "user", content: `write for ${number}` }] };
+  const answered = await askUntilWhole(
+    () => machine.current,
+    { body, idempotencyKey: `k${number}` },
+    (read) => {
+      if (/"content":"[^"]/.test(read)) begun();
+    },
+  );
+  return "failed" in answered ? answered.failed : answered.text;
 }
 
 describe.runIf(process.platform !== "win32")("with twenty clients in the middle of their answers", () => {

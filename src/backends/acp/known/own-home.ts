@@ -26,15 +26,15 @@ const launcherFolders: Variables = {
 };
 
 /** Variables without those that bring an agent settings of its owner. */
-export function kept(variables: Variables, keeps: RegExp): Variables {
+function kept(variables: Variables, keeps: RegExp): Variables {
   return Object.fromEntries(Object.entries(variables).filter(([name]) => !ownVariables.test(name) || keeps.test(name)));
 }
 
-/** Variables by which agents reach their models, whoever serves them, and the way there. */
+/** Variables that name a model's server, its key, a proxy or a certificate. */
 const ofModels =
   /^(?:ANTHROPIC|OPENAI|GOOGLE|GCLOUD|CLOUD_ML|VERTEX|AWS|AZURE)_|_(?:KEY|TOKEN|BASE_URL)$|^(?:https?|no|all)_proxy$|^(?:NODE_EXTRA_CA_CERTS|SSL_CERT_FILE)$/i;
 
-/** Of the variables that stand in an owner's files: his sign-in and his models. Others could start programs (NODE_OPTIONS, BASH_ENV). */
+/** The variables of an owner's files that name his sign-in and his models. Others could start programs (NODE_OPTIONS, BASH_ENV). */
 export function signInOnly(variables: Variables, keeps: RegExp): Variables {
   return Object.fromEntries(
     Object.entries(kept(variables, keeps)).filter(
