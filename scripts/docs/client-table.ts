@@ -14,7 +14,8 @@ const target: Target = {
 /** The key of a client. */
 function keyOf(name: string): SetupKey {
   const words = ["millrace", "keys", "--value", "--for", name];
-  return { value: "…", variable: "…", words, command: words.join(" "), file: `~/.millrace/setup/${name}.key` };
+  const command = words.join(" ");
+  return { value: "…", variable: "…", words, command, typed: command, file: `~/.millrace/setup/${name}.key` };
 }
 const place: Machine = { homeFolder: "~", env: {}, platform: "linux", ownFolder: "~/.millrace" };
 

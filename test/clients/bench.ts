@@ -164,7 +164,8 @@ export class Bench {
   /** The key of a client that is set up. */
   get setupKey(): SetupKey {
     const words = ["printf", "%s", this.key];
-    return { value: this.key, variable: "MILLRACE_OFTHISSETUP_API_KEY", words, command: words.join(" "), file: "" };
+    const command = words.join(" ");
+    return { value: this.key, variable: "MILLRACE_OFTHISSETUP_API_KEY", words, command, typed: command, file: "" };
   }
 
   /** The client's own user. */

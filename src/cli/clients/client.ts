@@ -79,6 +79,8 @@ export interface RunKey extends ClientKey {
 
 /** The key of a client that is set up. It ends with `--undo`. */
 export interface SetupKey extends ClientKey {
+  /** The command line that prints it, as the user types it. */
+  readonly typed: string;
   /** The command that prints it, as a program and its arguments. */
   readonly words: readonly string[];
   /** The file that holds it, mode 0600. */

@@ -101,10 +101,10 @@ export const cline: Client = {
   title: "Cline",
   programs: ["cline"],
   install: npm("cline"),
-  notes: ({ url, model }, { command }) => [
+  notes: ({ url, model }, { typed }) => [
     "In Cline's settings choose the API provider `OpenAI Compatible`, then type:",
     `  Base URL   ${url}/v1`,
-    `  API key    what this prints: ${command}`,
+    `  API key    what this prints: ${typed}`,
     `  Model      ${model}`,
     "On the command line: `cline auth` asks for the same. Paste the key there, and do not pass it with `-k`: other users could read it.",
   ],
@@ -123,8 +123,8 @@ export const zed: Client = {
     const provider = put("language_models.openai_compatible.Millrace", zedProvider(target));
     return [inFile(join(zedFolder(machine), "settings.json"), provider)];
   },
-  notes: (_target, { command }) => [
-    `In Zed, run \`agent: open settings\`, choose Millrace, and paste what this prints: ${command}`,
+  notes: (_target, { typed }) => [
+    `In Zed, run \`agent: open settings\`, choose Millrace, and paste what this prints: ${typed}`,
   ],
   proxyIn: "Zed's settings file",
   launch: (target, { variable }, { ownFolder }) => {
@@ -199,10 +199,10 @@ export const generic: Client = {
   name: "generic",
   title: "Any other client",
   programs: [],
-  notes: ({ url, model, models }, { command }) => [
+  notes: ({ url, model, models }, { typed }) => [
     `Base URL          ${url}/v1`,
     `  for Anthropic's ${url}, and for Google's and Ollama's`,
-    `API key           what this prints: ${command}`,
+    `API key           what this prints: ${typed}`,
     "Models            of many; `millrace models` lists all:",
     ...shortList(models, model, 3).map(
       ({ id, contextTokens: context, maxOutputTokens: output }) =>

@@ -5,7 +5,7 @@ import type { CommandContext } from "../command.ts";
 import { clientKeyFile, variableOf } from "../keys/client-key.ts";
 import { askNumbers, canAsk } from "../terminal/ask-yes.ts";
 import { nothingHere } from "../terminal/exit-codes.ts";
-import { isOnPath, millraceCommand, millraceWords } from "../terminal/own-command.ts";
+import { isOnPath, millraceCommand, millraceWords, typedCommand } from "../terminal/own-command.ts";
 import type { Client, Machine, SetupKey } from "./client.ts";
 import { clients } from "./clients.ts";
 
@@ -73,6 +73,7 @@ export function setupKey({ name }: Client, key: Secret, machine: Machine): Setup
     variable: variableOf(key),
     words: [...millraceWords(machine), ...words],
     command: `${millraceCommand(machine)} ${words.join(" ")}`,
+    typed: `${typedCommand(machine)} ${words.join(" ")}`,
     file: clientKeyFile({ folder: machine.ownFolder }, name),
   };
 }

@@ -45,7 +45,12 @@ describe("what setup writes", () => {
     const clone = { node: "/opt/node", script: "/home/me/millrace/src/cli/bin.ts" };
     expect(millraceCommand(shell, clone)).toBe('"/opt/node" "/home/me/millrace/src/cli/bin.ts"');
     expect(typedCommand(shell, clone)).toBe("npm run -s millrace --");
-    expect(typedCommand(shell, { ...clone, script: "/opt/bin.js" })).toBe('"/opt/node" "/opt/bin.js"');
+    const elsewhere = { ...clone, script: "/opt/bin.js" };
+    expect(typedCommand(shell, elsewhere)).toBe('"/opt/node" "/opt/bin.js"');
+    const typedWith = (env: Record<string, string>) =>
+      typedCommand({ platform: "win32", env: { ...env, PATH: programs } }, elsewhere);
+    expect(typedWith({})).toBe('& "/opt/node" "/opt/bin.js"'); // PowerShell's operator that calls a text
+    expect(typedWith({ PROMPT: "$P$G" })).toBe('"/opt/node" "/opt/bin.js"');
   });
 
   it("is the chosen model and the first of the gateway's list, or all when asked", async () => {
@@ -89,7 +94,7 @@ describe("what setup writes", () => {
   it("has each model by the API of its vendor for droid, which warns of every other one in the user's place", () => {
     const models = ["claude-opus-4.6", "gpt-5.5", "kimi-k2"].map(listed);
     const target = { url: "http://x", model: "kimi-k2", models, small: "kimi-k2", newest: {} };
-    const key = { value: "k", variable: "K", words: ["k"], command: "k", file: "k" };
+    const key = { value: "k", variable: "K", words: ["k"], command: "k", typed: "k", file: "k" };
     const machine = { homeFolder: "/home/me", ownFolder: "/home/me/.millrace", env: {}, platform: "linux" } as const;
     const [edit] = droid.edits?.({ ...target, shell: "sh" }, key, machine) ?? [];
     expect(edit?.kind === "json" && edit.set.map(({ value }) => value)).toMatchObject([

@@ -13,6 +13,7 @@ import { choice, flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import type { Io, Output } from "../terminal/output.ts";
 import { typedCommand } from "../terminal/own-command.ts";
+import { setVariable, shellOf } from "../terminal/shell.ts";
 
 export const simulateCommand = defineCommand({
   ...outlines.simulate,
@@ -51,7 +52,12 @@ function announce(simulator: Simulator, { io, out }: { readonly io: Io; readonly
   out.line(`  home     ${home}`);
   for (const path of [simulator.agentPath, simulator.cliPath])
     if (path !== undefined) out.line(`  agent    ${path} acp`);
-  out.line(`  try      HOME=${home} ${typedCommand(io)} serve`);
+  const shell = shellOf(io);
+  const serve = `${typedCommand(io)} serve`;
+  if (shell === "sh") out.line(`  try      HOME=${home} ${serve}`);
+  else
+    for (const line of ["try, in a terminal of its own:", setVariable("USERPROFILE", home, shell), serve])
+      out.line(`  ${line}`);
   out.line("Ctrl-C stops it.");
 }
 

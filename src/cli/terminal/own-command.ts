@@ -1,6 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { Io } from "./output.ts";
+import { shellOf } from "./shell.ts";
 import { stableNode } from "./stable-node.ts";
 
 type Shell = Pick<Io, "env" | "platform">;
@@ -31,11 +32,12 @@ export function millraceCommand(shell: Shell, from = started): string {
   return words.length === 1 ? words.join("") : words.map((word) => `"${word}"`).join(" ");
 }
 
-/** The command that the user types to run Millrace: in a clone, the script that picks its Node. */
+/** The command that the user types to run Millrace: in a clone, the script that picks its Node. PowerShell takes a quoted program for a text. */
 export function typedCommand(shell: Shell, from = started): string {
   const command = millraceCommand(shell, from);
   const isClone = from.script?.replaceAll("\\", "/").endsWith("/src/cli/bin.ts") === true;
-  return command !== "millrace" && isClone ? "npm run -s millrace --" : command;
+  if (command !== "millrace" && isClone) return "npm run -s millrace --";
+  return command.startsWith('"') && shellOf(shell) === "powershell" ? `& ${command}` : command;
 }
 
 /** The PATH without the folders that npm adds for the programs that it starts: the user's own shell does not have them. */

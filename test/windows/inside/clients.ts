@@ -1,4 +1,5 @@
 import { strict as assert } from "node:assert";
+import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { newPerson, output, progress, serve, startAgent } from "./product.ts";
@@ -27,7 +28,9 @@ const morePrograms = { kilo: "kilo", opencode: "opencode", pi: "pi", "qwen-code"
 
 const recorder = `
   const fs = require("fs"), path = require("path");
-  fs.writeFileSync(path.join(__dirname, "told.json"), JSON.stringify([process.argv.slice(2), process.env]));
+  const args = process.argv.slice(2);
+  const files = args.filter((each) => /\\.(?:js|json|yml)$/.test(each)).map((each) => fs.readFileSync(each, "utf8")); // they end with the run
+  fs.writeFileSync(path.join(__dirname, "told.json"), JSON.stringify([args, process.env, files]));
 `;
 
 /** The clients of `setup` and `run`. */
@@ -59,10 +62,20 @@ export const clientChecks: Checks = {
     await ide.stop();
   },
 
-  async "setup generic writes lines for PowerShell and cmd"() {
-    const said = await output(newPerson("Ann"), "setup", "generic");
-    assert.match(said, /\$env:/);
-    assert.doesNotMatch(said, /export /);
+  async "setup generic and Copilot CLI write lines for PowerShell, and for cmd"() {
+    const person = newPerson("Ann");
+    const key = /prints: (.+ keys --value --for generic)/;
+    const typed = async () => key.exec(await output(person, "setup", "generic"))?.[1] ?? "";
+    assert.match(await typed(), /^& "/);
+    assert.match(await output(person, "setup", "copilot"), /\$env:COPILOT_/);
+    person.env["PROMPT"] = "$P$G";
+    const { stdout, stderr } = spawnSync("cmd.exe", ["/d", "/s", "/c", `"${await typed()}"`], {
+      env: person.env,
+      encoding: "utf8",
+      windowsVerbatimArguments: true,
+    });
+    assert.match(stdout, /^mrk_\S+\s*$/, stderr);
+    assert.match(await output(person, "setup", "copilot"), /set "COPILOT_/);
   },
 
   async "run starts each client that npm installed, with the key, the address, and the arguments as they were typed"() {
@@ -79,19 +92,13 @@ export const clientChecks: Checks = {
       await output(person, "run", client, "--", "two words", "a&b", "100%", 'say "hi"');
       const told = readFileSync(join(folder, "told.json"), "utf8");
       writeFileSync(join(folder, "told.json"), "");
-      const [args, env] = JSON.parse(told) as [readonly string[], NodeJS.ProcessEnv];
+      const [args, env] = JSON.parse(told) as [readonly string[], NodeJS.ProcessEnv, readonly string[]];
       assert.deepEqual(args.slice(-4), ["two words", "a&b", "100%", 'say "hi"'], client);
-      assert.ok(
-        Object.values(env).some((value) => value?.includes(key)),
-        `${client}: no variable has the key`,
-      );
-      assert.ok(!args.join(" ").includes(key), `${client}: an argument has the key`);
-      const files = args.filter((each) => /\.(?:js|json)$/.test(each)).map((each) => readFileSync(each, "utf8"));
-      if (client !== "zed")
-        assert.ok(
-          [told, ...files].some((text) => text.includes(url)),
-          `${client}: no address`,
-        );
+      const keys = Object.values(env).flatMap((value) => value?.match(/mr[kr]?_[\w-]{43}/g) ?? []);
+      assert.ok(keys.length > 0, `${client}: no variable has a key`);
+      assert.ok(!keys.includes(key), `${client}: a variable has the owner's key`);
+      assert.ok(![key, ...keys].some((each) => args.join(" ").includes(each)), `${client}: an argument has a key`);
+      if (client !== "zed") assert.ok(told.includes(url), `${client}: no address`);
     }
     await output(person, "stop", "--agents");
     await ide.stop();
