@@ -48,7 +48,6 @@ function ours(servers: readonly string[]): JsonObject {
     web_search: "disabled",
     check_for_update_on_startup: false,
     project_doc_max_bytes: 0,
-    project_root_markers: [],
     history: { persistence: "none" },
     analytics: { enabled: false },
     features: Object.fromEntries(features.map((feature) => [feature, false])),

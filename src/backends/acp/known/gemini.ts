@@ -32,7 +32,7 @@ export const gemini: KnownAgent = {
           skills: { enabled: false },
           experimental: { enableAgents: false },
           // without a marker it looks in no folder above
-          context: { fileName: [noMemory], memoryBoundaryMarkers: [] },
+          context: { fileName: [noMemory] },
         }),
       },
       // it checks a call of a server a second time under another name of the server, so a rule cannot name ours
