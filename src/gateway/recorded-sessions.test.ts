@@ -22,7 +22,8 @@ const apis: readonly Api[] = [
   {
     path: "/v1/chat/completions",
     dialect: openAiChat,
-    leftOut: /^(?:temperature|store|file)$|\.(?:refusal|__copilotMessageSource|strict|cache_control)$/,
+    leftOut:
+      /^(?:temperature|store|file)$|\.(?:refusal|__copilotMessageSource|strict|cache_control|tool_calls\[\w+\]\.type)$/,
   },
   {
     path: "/v1/responses",

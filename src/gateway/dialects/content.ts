@@ -110,7 +110,9 @@ export function parsePart(given: unknown, path: string, history: History): Part[
       return fileParts(history, type, at, { name: file?.filename, data: file?.file_data, elsewhere });
     }
     case "document":
-      return read(() => parseDocument(parseAt(documentBlock, part, path), path, history));
+      return history.readFile(type, "a document", () =>
+        parseDocument(parseAt(documentBlock, part, path), path, history),
+      );
     case "search_result":
       return read(() => {
         const { source, title, content: inside } = parseAt(searchResultBlock, part, path);

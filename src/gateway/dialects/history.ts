@@ -112,17 +112,25 @@ export class History {
 }
 
 /**
- * Results at the calls that they answer. One without an id answers the first open call of its name; one without a name too, the first
+ * Calls with an id each, and results at the calls that they answer. One without an id answers the first open call of its name; one without a name too, the first
  * open call. A result whose call is not here is the user's text: clients shorten their history between a call and its result, and some
  * bring news in this form.
  */
 export function pairResults(messages: readonly Message[]): Message[] {
   const open: ToolCall[] = [];
   const asked = new Set<string>();
+  let made = 0;
+  const withId = (call: ToolCall): ToolCall => {
+    let { callId } = call;
+    while (callId === "" || (call.callId === "" && asked.has(callId))) callId = `call_${made++}`;
+    asked.add(callId);
+    return { ...call, callId };
+  };
   return messages.map((message) => {
     if (message.role === "assistant") {
-      open.push(...message.toolCalls);
-      for (const { callId } of message.toolCalls) asked.add(callId);
+      const toolCalls = message.toolCalls.map(withId);
+      open.push(...toolCalls);
+      return { ...message, toolCalls };
     }
     if (message.role !== "tool") return message;
     const { callId: id, name, parts } = message;

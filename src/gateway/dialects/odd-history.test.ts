@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { writeJson } from "../../base/json.ts";
+import type { Message } from "../../log/request.ts";
 import { anthropicMessages } from "./anthropic-messages/encode.ts";
 import type { Dialect } from "./dialect.ts";
 import { ollama } from "./ollama/encode.ts";
@@ -80,12 +81,27 @@ const oddItems: readonly unknown[] = [
   { type: "mcp_approval_response", approval_request_id: "a", approve: true },
 ];
 
+/** A call and its result as clients send them back: with one member of another type, empty, or not there. */
+const oddCalls: readonly OddCall[] = [
+  ...[undefined, null, 5, "", {}].map((id) => ({ id })),
+  ...[undefined, null, 5, ""].map((name) => ({ name })),
+  ...[undefined, null, 5, "", [1], '{"a":'].map((input) => ({ input })),
+].map((odd) => ({ id: "odd", name: "t", input: "{}", ...odd }));
+
+interface OddCall {
+  readonly id: unknown;
+  readonly name: unknown;
+  readonly input: unknown;
+}
+
 interface Api {
   readonly dialect: Dialect;
   /** A conversation as a list, and how it is asked. */
   readonly history: () => unknown[];
   readonly body: (history: readonly unknown[]) => unknown;
   readonly odd: readonly unknown[];
+  /** A call, and its result "ODD". */
+  readonly pair: (call: OddCall) => readonly unknown[];
   /** The lists of blocks inside, but for the newest message's. */
   readonly inner: (history: readonly unknown[]) => readonly unknown[][];
 }
@@ -99,6 +115,10 @@ const messagesBody = (messages: readonly unknown[]) => ({ model: "m", max_tokens
 const apis: Readonly<Record<string, Api>> = {
   "Chat Completions": {
     dialect: openAiChat,
+    pair: ({ id, name, input }) => [
+      { role: "assistant", tool_calls: [{ id, type: null, function: { name, arguments: input } }] },
+      { role: "tool", tool_call_id: id, content: "ODD" },
+    ],
     history: () => [
       { role: "user", content: text("ONE") },
       { role: "assistant", content: text("TWO"), tool_calls: [call] },
@@ -112,6 +132,10 @@ const apis: Readonly<Record<string, Api>> = {
   },
   Messages: {
     dialect: anthropicMessages,
+    pair: ({ id, name, input }) => [
+      { role: "assistant", content: [{ type: "tool_use", id, name, input }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "ODD", is_error: "no" }] },
+    ],
     history: () => [
       { role: "user", content: text("ONE") },
       {
@@ -131,6 +155,10 @@ const apis: Readonly<Record<string, Api>> = {
   },
   Ollama: {
     dialect: ollama,
+    pair: ({ id, name, input }) => [
+      { role: "assistant", tool_calls: [{ id, type: null, function: { name, arguments: input } }] },
+      { role: "tool", tool_call_id: id, content: "ODD" },
+    ],
     history: () => [
       { role: "user", content: text("ONE") },
       { role: "assistant", content: "TWO", tool_calls: [{ function: { name: "t", arguments: { a: "CALLED" } } }] },
@@ -144,6 +172,10 @@ const apis: Readonly<Record<string, Api>> = {
   },
   Responses: {
     dialect: openAiResponses,
+    pair: ({ id: call_id, name, input }) => [
+      { type: "function_call", call_id, name, arguments: input, namespace: 5 },
+      { type: "function_call_output", call_id, output: "ODD" },
+    ],
     history: () => [
       { role: "user", content: text("ONE") },
       { role: "assistant", content: text("TWO") },
@@ -159,6 +191,14 @@ const apis: Readonly<Record<string, Api>> = {
 };
 
 const said = ["ONE", "TWO", "CALLED", "RESULT", "FOUR", "FIVE"];
+
+function callIds(message: Message | undefined): readonly string[] {
+  return message?.role === "assistant" ? message.toolCalls.map(({ callId }) => callId) : [];
+}
+
+function idOf(message: Message | undefined): string | undefined {
+  return message?.role === "tool" ? message.callId : undefined;
+}
 
 /** What is missing of a conversation after its dialect has read it; the error's message if it was refused. */
 function missing(api: Api, body: unknown): readonly string[] {
@@ -200,6 +240,20 @@ describe.each(Object.entries(apis))("a history of %s", (_name, api) => {
       }
     }
     expect(failed).toEqual([]);
+  });
+
+  it("goes on beside every odd call, and its result is at it", () => {
+    for (const odd of oddCalls) {
+      const body = api.body(api.history().toSpliced(1, 0, ...api.pair(odd)));
+      expect([odd, missing(api, body)]).toEqual([odd, []]);
+      const { messages } = api.dialect.parse(body).request;
+      const at = messages.findIndex(({ parts }) => writeJson(parts).includes("ODD"));
+      const isCall = odd.name === "t";
+      const [before, result] = messages.slice(at - 1, at + 1);
+      expect([odd, result?.role]).toEqual([odd, isCall ? "tool" : "user"]);
+      const ids = callIds(before);
+      expect([odd, idOf(result)]).toEqual([odd, isCall ? ids[0] : undefined]);
+    }
   });
 
   it("is refused, and no prompt is made, where nothing of the newest message can be read", () => {

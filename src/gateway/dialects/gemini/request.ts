@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { isObject, type JsonObject, objectOf, writeJson } from "../../../base/json.ts";
 import type { Message, Part, ResponseFormat, ToolCall, TurnRequest } from "../../../log/request.ts";
+import { readCall, readResult } from "../calls.ts";
 import { parsePart } from "../content.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { fileParts } from "../files.ts";
@@ -129,7 +130,6 @@ const roles: Readonly<Record<string, "user" | "assistant" | "system">> = {
 /** Contents as messages. Programs keep each piece of a stream as a content of its own: those of the model in a row are one answer. */
 function readContents(given: z.infer<typeof geminiBody>["contents"], history: History): Message[] {
   const contents = typeof given === "string" ? [{ parts: [{ text: given }] }] : Array.isArray(given) ? given : [given];
-  let made = 0;
   const messages = history.readMessages(
     contents.map((each) => (isObject(each) ? { ...each, role: each["role"] || "user" } : each)),
     speakerOf,
@@ -142,7 +142,7 @@ function readContents(given: z.infer<typeof geminiBody>["contents"], history: Hi
       const { parts, calls, results } = partsIn(content, path, history);
       if (role !== "assistant")
         return parts.length === 0 && results.length > 0 ? results : [...results, { role, parts }];
-      return [{ role, parts, toolCalls: calls.map((call) => ({ ...call, callId: call.callId || `call_${made++}` })) }];
+      return [{ role, parts, toolCalls: calls }];
     },
     "contents",
   );
@@ -169,13 +169,6 @@ const camelObject = <T extends z.ZodRawShape>(members: T) => z.preprocess(camelC
 const textPart = z.object({ text: z.string() });
 const blob = camelObject({ mimeType: z.string(), data: z.string(), displayName: z.string().nullish() });
 const file = camelObject({ mimeType: z.string().nullish(), fileUri: z.string() });
-const functionCall = z.object({ id: z.string().nullish(), name: z.string().min(1), args: z.unknown().optional() });
-const functionResponse = z.object({
-  id: z.string().nullish(),
-  name: z.string().nullish(),
-  response: z.unknown().optional(),
-  parts: z.array(z.unknown()).nullish(),
-});
 
 interface ReadParts {
   readonly parts: Part[];
@@ -201,8 +194,8 @@ function partsIn(content: JsonObject, path: string, history: History): ReadParts
 function readPart(part: JsonObject, path: string, history: History, read: ReadParts): void {
   const { inlineData, fileData, functionCall: called, functionResponse: result } = part;
   if (called) {
-    const { id, name, args } = parseAt(functionCall, called, `${path}.functionCall`);
-    read.calls.push({ callId: id ?? "", name, arguments: writeJson(args ?? {}), kind: "function" });
+    const { id, name, args: input } = objectOf(called);
+    read.calls.push(...readCall({ id, name, input }, history));
   } else if (result) read.results.push(resultOf(result, `${path}.functionResponse`, history));
   else if (inlineData) {
     const { displayName: name, ...said } = parseAt(blob, inlineData, `${path}.inlineData`);
@@ -217,13 +210,13 @@ function readPart(part: JsonObject, path: string, history: History, read: ReadPa
 
 /** A result: what the function gave, without the member that clients put it in. `error` as the only member is a failure. */
 function resultOf(given: unknown, path: string, history: History): Message {
-  const { id, name, response, parts: more } = parseAt(functionResponse, given, path);
+  const { id, name, response, parts: more } = objectOf(given);
   const members = Object.entries(objectOf(response)).filter(([key, value]) => key !== "name" || value !== name); // the AI SDK's
   const [first, ...others] = members;
   const [member, inside] = first ?? ["", undefined];
   const isOnly = others.length === 0 && /^(?:output|result|content|error)$/.test(member);
   const said = resultContent(isOnly ? inside : response);
-  const text = typeof said === "string" ? said : writeJson(said);
-  const parts = [...textParts([text]), ...partsIn({ parts: more ?? [] }, path, history).parts];
-  return { role: "tool", callId: id ?? "", ...(name ? { name } : {}), parts, isError: isOnly && member === "error" };
+  const content = typeof said === "string" ? said : writeJson(said);
+  const result = readResult({ id, name, content, isError: isOnly && member === "error" }, path, history);
+  return { ...result, parts: [...result.parts, ...partsIn({ parts: more }, path, history).parts] };
 }

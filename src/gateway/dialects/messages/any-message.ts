@@ -42,8 +42,7 @@ export function readMessage(message: WireMessage, path: string, history: History
 /**
  * Messages of every role; those of a role that is not known are left out.
  *
- * @throws MillraceError `invalid_request` for content of the newest message that cannot go upstream, and for calls and results that
- * cannot be read, with the path.
+ * @throws MillraceError `invalid_request` for content of the newest message that cannot go upstream, with the path.
  */
 export function readMessages(messages: readonly unknown[], history: History, own: Form): Message[] {
   return history.readMessages(messages, speakerOf, (message, path) => readMessage(message, path, history, own));

@@ -1,24 +1,14 @@
 import { z } from "zod";
-import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
+import { isObject, objectOf } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
+import { readCall, readResult } from "../calls.ts";
 import { content, parseContent, parsePart } from "../content.ts";
 import type { History, WireMessage } from "../history.ts";
-import { parseAt, resultContent } from "../parse-body.ts";
+import { parseAt } from "../parse-body.ts";
 import { blocksOf, isDirective } from "./directives.ts";
 
 export const systemSchema = content.nullish();
 
-const toolUse = z.object({
-  type: z.string(),
-  id: z.string().min(1),
-  name: z.string().min(1),
-  input: z.unknown().optional(),
-});
-const toolResult = z.object({
-  type: z.string(),
-  tool_use_id: z.string().nullish(),
-  is_error: z.boolean().nullish(),
-});
 const thinking = z.object({ type: z.string(), thinking: z.string(), signature: z.string().nullish() });
 
 /** Claude Code's first system block: client metadata that changes with every conversation, and no part of the prompt. */
@@ -56,8 +46,10 @@ export function parseBlockMessage(message: WireMessage, path: string, history: H
   const results: Message[] = [];
   const parts: Part[] = [];
   for (const [i, block] of blocks.entries()) {
-    if (isObject(block) && block["type"] === "tool_result") results.push(parseResult(block, at(i), history));
-    else parts.push(...parsePart(block, at(i), history));
+    if (isObject(block) && block["type"] === "tool_result") {
+      const { tool_use_id: id, content: inside, is_error: isError } = block;
+      results.push(readResult({ id, content: inside, isError: Boolean(isError) }, `${at(i)}.content`, history));
+    } else parts.push(...parsePart(block, at(i), history));
   }
   if (parts.length === 0 && (results.length > 0 || spoken === "system")) return results;
   return [...results, { role: spoken, parts }];
@@ -68,11 +60,9 @@ function parseAssistant(blocks: readonly unknown[], at: (i: number) => string, h
   const toolCalls: ToolCall[] = [];
   let thought = "";
   for (const [i, block] of blocks.entries()) {
-    const type = isObject(block) ? block["type"] : undefined;
-    if (type === "tool_use") {
-      const { id, name, input } = parseAt(toolUse, block, at(i));
-      toolCalls.push({ callId: id, name, arguments: writeJson(input ?? {}), kind: "function" });
-    } else if (type === "thinking") {
+    const { type, id, name, input } = objectOf(block);
+    if (type === "tool_use") toolCalls.push(...readCall({ id, name, input }, history));
+    else if (type === "thinking") {
       const { thinking: text, signature } = history.read(type, () => parseAt(thinking, block, at(i)), noThought);
       if (signature) thought += text;
     } else parts.push(...parsePart(block, at(i), history));
@@ -81,9 +71,3 @@ function parseAssistant(blocks: readonly unknown[], at: (i: number) => string, h
 }
 
 const noThought = { type: "thinking", thinking: "", signature: undefined };
-
-function parseResult(block: JsonObject, path: string, history: History): Message {
-  const { tool_use_id: callId, is_error: isError } = parseAt(toolResult, block, path);
-  const parts = parseContent(resultContent(block["content"]), `${path}.content`, history);
-  return { role: "tool", callId: callId ?? "", parts, isError: isError ?? false };
-}

@@ -1,38 +1,17 @@
 import { z } from "zod";
-import { writeJson } from "../../../base/json.ts";
+import { isObject } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
+import { objectsIn, readCall, readResult } from "../calls.ts";
 import { content, parseContent } from "../content.ts";
 import type { History, WireMessage } from "../history.ts";
-import { parseAt, resultContent, textParts } from "../parse-body.ts";
-
-const functionCall = z.object({
-  id: z.string().min(1),
-  type: z.literal("function").optional(),
-  function: z.object({
-    name: z.string().min(1),
-    arguments: z.union([z.string(), z.record(z.string(), z.unknown())]).nullish(),
-  }),
-});
-const customCall = z.object({
-  id: z.string().min(1),
-  type: z.literal("custom"),
-  custom: z.object({ name: z.string().min(1), input: z.string() }),
-});
+import { parseAt, textParts } from "../parse-body.ts";
 
 const plainMessage = z.object({ content: content.nullish() });
-const calls = z.object({
-  tool_calls: z.array(z.union([functionCall, customCall])).nullish(),
-  function_call: z.object({ name: z.string().min(1), arguments: z.string() }).nullish(),
-});
-const toolMessage = z.object({ tool_call_id: z.string().nullish(), name: z.string().nullish() });
-const functionMessage = z.object({ name: z.string().min(1) });
-
 type Content = string | readonly unknown[];
 
 /** One message by its role. Throws `invalid_request` with the path. */
 export function parseChatMessage(given: WireMessage, path: string, history: History): Message[] {
   const read = (written: Content | null | undefined) => parseContent(written, `${path}.content`, history);
-  const result = () => read(resultContent(given["content"]));
   switch (given.role) {
     case "system":
     case "developer":
@@ -43,15 +22,13 @@ export function parseChatMessage(given: WireMessage, path: string, history: Hist
     }
     case "assistant": {
       const written = history.read("content", () => parseAt(plainMessage, given, path).content, undefined);
-      return [parseAssistant(given, read(written), parseAt(calls, given, path))];
+      return [parseAssistant(given, read(written), history)];
     }
-    case "tool": {
-      const { tool_call_id: callId, name } = parseAt(toolMessage, given, path);
-      return [{ role: "tool", callId: callId ?? "", ...(name ? { name } : {}), parts: result(), isError: false }];
-    }
+    case "tool":
     case "function": {
-      const { name } = parseAt(functionMessage, given, path);
-      return [{ role: "tool", callId: legacyCallId(name), name, parts: result(), isError: false }];
+      const { name, content: inside } = given;
+      const id = given.role === "tool" ? given["tool_call_id"] : legacyCallId(name);
+      return [readResult({ id, name, content: inside }, `${path}.content`, history)];
     }
     default:
       history.leaveOut(`message of ${given.role}`);
@@ -60,15 +37,15 @@ export function parseChatMessage(given: WireMessage, path: string, history: Hist
 }
 
 function parseAssistant(
-  { reasoning_content: content, reasoning, refusal }: WireMessage,
+  { reasoning_content: content, reasoning, refusal, tool_calls: made, function_call: legacy }: WireMessage,
   parts: readonly Part[],
-  { tool_calls: made, function_call: legacy }: z.infer<typeof calls>,
+  history: History,
 ): Message {
   const thinking = [content, reasoning].find((text) => typeof text === "string" && text !== "");
-  const toolCalls = (made ?? []).map(parseCall);
-  if (legacy) {
-    const { name, arguments: written } = legacy;
-    toolCalls.push({ callId: legacyCallId(name), name, arguments: written, kind: "function" });
+  const toolCalls = callsIn(made, history);
+  if (isObject(legacy)) {
+    const { name, arguments: input } = legacy;
+    toolCalls.push(...readCall({ id: legacyCallId(name), name, input }, history));
   }
   return {
     role: "assistant",
@@ -78,21 +55,18 @@ function parseAssistant(
   };
 }
 
-function parseCall(call: z.infer<typeof functionCall> | z.infer<typeof customCall>): ToolCall {
-  if ("custom" in call) {
-    return { callId: call.id, name: call.custom.name, arguments: call.custom.input, kind: "freeform" };
-  }
-  const given = call.function.arguments ?? "{}";
-  const written = typeof given === "string" ? given : writeJson(given);
-  return {
-    callId: call.id,
-    name: call.function.name,
-    arguments: written.trim() === "" ? "{}" : written,
-    kind: "function",
-  };
+/** A call whose kind is not known is left out. */
+function callsIn(list: unknown, history: History): ToolCall[] {
+  return objectsIn(list).flatMap(({ id, type, function: called, custom }) => {
+    if (isObject(custom))
+      return readCall({ id, name: custom["name"], input: custom["input"], kind: "freeform" }, history);
+    if (isObject(called)) return readCall({ id, name: called["name"], input: called["arguments"] }, history);
+    history.leaveOut(typeof type === "string" ? type : "tool call");
+    return [];
+  });
 }
 
 /** The form before tools had no call ids: the function's name pairs a call with its result. */
-function legacyCallId(name: string): string {
-  return `function_${name}`;
+function legacyCallId(name: unknown): string {
+  return typeof name === "string" ? `function_${name}` : "";
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { writeJson } from "../../../base/json.ts";
+import { objectOf } from "../../../base/json.ts";
 import type { Message, Part, ReasoningEffort, ResponseFormat, TurnRequest } from "../../../log/request.ts";
+import { objectsIn, readCall, readResult } from "../calls.ts";
 import { parseContent } from "../content.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History, type Speaker, type WireMessage } from "../history.ts";
@@ -15,24 +16,14 @@ import {
   parseAt,
   parseBody,
   refuse,
-  resultContent,
   stopSequences,
   textParts,
 } from "../parse-body.ts";
 
 const images = z.array(z.string()).nullish();
-const toolCall = z.object({
-  id: z.string().nullish(),
-  function: z.object({
-    name: z.string().min(1),
-    arguments: z.union([z.record(z.string(), z.unknown()), z.string()]).nullish(),
-  }),
-});
 /** What a message says. Parts as in Chat Completions are read too. */
 const said = z.object({ content: z.union([z.string(), z.array(z.unknown())]).nullish() });
 const shown = z.object({ images });
-const calls = z.object({ tool_calls: z.array(toolCall).nullish() });
-const result = z.object({ tool_name: z.string().nullish(), tool_call_id: z.string().nullish() });
 
 const common = {
   model: z.string().min(1, nameAModel("/api/tags")),
@@ -136,21 +127,18 @@ function formatOf(format: z.infer<typeof common.format>): ResponseFormat {
 
 const speakers: readonly Speaker[] = ["user", "assistant", "tool"];
 
-/** Calls have ids in new versions only: `pairResults` finds the call of a result without one. */
 function parseMessages(given: readonly unknown[], history: History): Message[] {
-  let made = 0;
   const parse = (message: WireMessage, path: string): Message[] => {
     const { role, thinking } = message;
     if (role === "tool") {
-      const { tool_call_id: id, tool_name: name } = parseAt(result, message, path);
-      const parts = partsOf({ ...message, content: resultContent(message["content"]) }, path, history);
-      return [{ role, callId: id ?? "", ...(name ? { name } : {}), parts, isError: false }];
+      const { tool_call_id: id, tool_name: name, content, images: pictures } = message;
+      const result = readResult({ id, name, content }, `${path}.content`, history);
+      return [{ ...result, parts: [...result.parts, ...partsOf({ role, images: pictures }, path, history)] }];
     }
     if (role === "assistant") {
-      const toolCalls = (parseAt(calls, message, path).tool_calls ?? []).map(({ id, function: called }) => {
-        const { name, arguments: written } = called;
-        const text = typeof written === "string" ? written : writeJson(written ?? {});
-        return { callId: id || `call_${made++}`, name, arguments: text || "{}", kind: "function" as const };
+      const toolCalls = objectsIn(message["tool_calls"]).flatMap(({ id, function: called }) => {
+        const { name, arguments: input } = objectOf(called);
+        return readCall({ id, name, input }, history);
       });
       const parts = partsOf(message, path, history);
       return [{ role, parts, ...(typeof thinking === "string" && thinking ? { thinking } : {}), toolCalls }];

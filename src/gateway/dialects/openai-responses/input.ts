@@ -2,30 +2,18 @@ import { z } from "zod";
 import type { TurnId } from "../../../base/ids.ts";
 import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
+import { readCall, readResult } from "../calls.ts";
 import { content, parseContent, parsePart } from "../content.ts";
 import { wireId } from "../dialect.ts";
 import type { History, Speaker } from "../history.ts";
 import { formOf, readMessage, speakerOf } from "../messages/any-message.ts";
-import { parseAt, resultContent, textParts } from "../parse-body.ts";
+import { parseAt, textParts } from "../parse-body.ts";
 import { joinName } from "../tool-choice.ts";
 
 export const inputSchema = z.union([z.string(), z.array(z.unknown())]).nullish();
 
 const messageItem = z.object({ content: content.nullish() });
 const speakers = { user: "user", assistant: "assistant", system: "other", developer: "other" } as const;
-const functionCall = z.object({
-  call_id: z.string().min(1),
-  name: z.string().min(1),
-  arguments: z.union([z.string(), z.record(z.string(), z.unknown())]).nullish(),
-  namespace: z.string().nullish(),
-});
-const customCall = z.object({
-  call_id: z.string().min(1),
-  name: z.string().min(1),
-  input: z.string(),
-  namespace: z.string().nullish(),
-});
-const callOutput = z.object({ call_id: z.string().nullish(), name: z.string().nullish() });
 const reasoning = z.object({
   summary: z.array(z.looseObject({ text: z.string().nullish() })).nullish(),
   content: z.array(z.looseObject({ text: z.string().nullish() })).nullish(),
@@ -35,8 +23,7 @@ const reasoning = z.object({
  * Input items as messages: consecutive texts, thoughts and calls of the assistant become one message; every other item becomes one
  * message, in order. Items of other types (of hosted tools, of a client's own bookkeeping) are left out.
  *
- * @throws MillraceError `invalid_request` with the path of content of the newest message that does not fit, and of a call or result
- * that cannot be read. Source: docs/dev/wire/clients.md, "Responses".
+ * @throws MillraceError `invalid_request` with the path of content of the newest message that does not fit. Source: docs/dev/wire/clients.md, "Responses".
  */
 export function parseInput(input: z.infer<typeof inputSchema>, history: History): Message[] {
   if (typeof input === "string") return [{ role: "user", parts: textParts([input]) }];
@@ -162,17 +149,13 @@ function addToAssistant(
       assistant.think(texts.filter((text) => text !== "").join("\n\n"), messages);
       return true;
     }
-    case "function_call": {
-      const call = parseAt(functionCall, item, path);
-      const written = typeof call.arguments === "string" ? call.arguments : writeJson(call.arguments ?? {});
-      const name = joinName(call.namespace, call.name);
-      assistant.call({ callId: call.call_id, name, arguments: written.trim() || "{}", kind: "function" });
-      return true;
-    }
+    case "function_call":
     case "custom_tool_call": {
-      const call = parseAt(customCall, item, path);
-      const name = joinName(call.namespace, call.name);
-      assistant.call({ callId: call.call_id, name, arguments: call.input, kind: "freeform" });
+      const { call_id: id, name: own, namespace, arguments: written, input } = item;
+      const name = typeof own === "string" ? joinName(typeof namespace === "string" ? namespace : "", own) : own;
+      const isFree = typeOf(item) === "custom_tool_call";
+      const call = isFree ? ({ id, name, input, kind: "freeform" } as const) : { id, name, input: written };
+      for (const read of readCall(call, history)) assistant.call(read);
       return true;
     }
     default:
@@ -189,9 +172,8 @@ function parseItem(item: JsonObject, path: string, history: History): Message | 
     return { role: role === "user" ? "user" : "system", parts };
   }
   if (isOutput(type)) {
-    const { call_id: callId, name } = parseAt(callOutput, item, path);
-    const parts = parseContent(resultContent(item["output"]), `${path}.output`, history);
-    return { role: "tool", callId: callId ?? "", ...(name ? { name } : {}), parts, isError: false };
+    const { call_id: id, name, output } = item;
+    return readResult({ id, name, content: output }, `${path}.output`, history);
   }
   if (type === "agent_message") return agentMessage(item, path, history);
   const notes = /compact|context|summary/.test(type) ? notesOf(item) : undefined;
