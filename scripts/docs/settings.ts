@@ -8,7 +8,6 @@ const environmentOnly: readonly (readonly [name: string, initial: string, summar
   ["MILLRACE_KEY_FILE", "key in that folder", "another file for the gateway's key"],
   ["MILLRACE_LOG_KEY_FILE", "log-key in that folder", "another file for the key that seals the log"],
   ["MILLRACE_IDE_HOMES", "your home", "more home folders to look for an IDE in"],
-  ["MILLRACE_NO_RECORD", "off, or 1, true, yes, on", "chat keeps no record of its question"],
   ["MILLRACE_ACCEPT", "false, or true", "agree, once, that prompts go to the IDE: as `serve --accept`"],
 ];
 

@@ -23,8 +23,6 @@ export function readSettings(io: Pick<Io, "env" | "homeFolder">) {
     storeFile: join(folder, "turns.db"),
     /** The key that seals the log (0600). */
     logKeyFile: io.env["MILLRACE_LOG_KEY_FILE"] || join(folder, "log-key"),
-    /** The records of chats, so that an answer survives the command that asked. */
-    streamsFolder: join(folder, "streams"),
     /** The notes of the conversations that Millrace began. */
     journalFile: join(folder, "cascades.jsonl"),
     /** Where a running gateway says how it is reached. */

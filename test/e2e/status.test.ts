@@ -109,7 +109,7 @@ test("the owner reads the question and the answer of a chat after it has ended, 
   expect(await millrace(["chat", "--resume"], { home })).toMatchObject({ code: 64 });
 });
 
-test("a failed chat is named by status after a restart, when the gateway cannot open its turn any more", async () => {
+test("a failed chat is named by status after a restart", async () => {
   const { home, ide, served } = await world({ args: ["--grace", "1s"] });
   expect((await millrace(["chat", "[[sim: error=quota]] Hello"], { home })).code).toBe(75);
   await served.stop();

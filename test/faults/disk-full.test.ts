@@ -48,6 +48,8 @@ test.skipIf(!mayMount)("a full disk loses no answer, is reported, and is used ag
   expect(health.status).toBe(200);
 
   expect(await degradedGauge(first)).toBe(1);
+  const chat = await millrace(["chat", '[[sim: text="ok" rate=instant]]'], { home, env });
+  expect(chat).toMatchObject({ code: 0, stdout: "ok\n", stderr: expect.stringContaining("this answer is lost too") });
   const told = async (...words: readonly string[]) => (await millrace(words, { home, env })).stdout;
   expect(await told("status")).toMatch(
     /^store {8}New answers are in memory only\. The log's file has no room left\. Free disk space/m,

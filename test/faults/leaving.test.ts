@@ -62,6 +62,19 @@ test.runIf(process.platform !== "win32").each([
   await served.stop();
 });
 
+test.runIf(process.platform !== "win32")(
+  "`chat` that is interrupted before the first text cancels its prompt",
+  async () => {
+    const { home, ide } = await world({ simulator: { turn: { size: 1200, thinking: 0, holdAfter: 0 } } });
+    const chat = spawnMillrace(["chat", "--model", model, "write"], { home });
+    const ended = once(chat, "exit");
+    await ide.until(({ messages }) => messages.length === 1, patience());
+    chat.kill("SIGINT");
+    expect(await ended).toEqual([130, null]);
+    await expectGone(ide);
+  },
+);
+
 async function expectGone(ide: Awaited<ReturnType<typeof world>>["ide"]): Promise<void> {
   const report = await ide.until(
     ({ cascades, cancels }) => cancels.length === 1 && cascades.every(({ archived }) => archived),

@@ -1,9 +1,8 @@
-import type { StreamPass } from "../../client/stream/stream.ts";
 import { type Credits, creditsInWords, creditsOf } from "../../usage/prices.ts";
 import { defaultModel, idOf, listModels } from "../clients/target.ts";
 import type { CommandContext } from "../command.ts";
 import type { GatewayClient } from "../gateway-process/gateway-client.ts";
-import { endedTurns, turnOfStream } from "./pick-turn.ts";
+import { endedTurns } from "./pick-turn.ts";
 
 /** How often the usage history is asked for an answer, and the time between, in ms. */
 const [mostLooks, againMs] = [10, 100];
@@ -35,12 +34,11 @@ export interface AnswerFacts {
 
 /** Asks the gateway what an answer used. What it does not know yet, or any more, is undefined. */
 export async function answerFacts(
-  pass: StreamPass,
+  turn: string | undefined,
   model: ChatModel,
   gateway: GatewayClient,
   context: CommandContext,
 ): Promise<AnswerFacts> {
-  const turn = await turnOfStream({ pass, question: "", createdAtMs: 0 }, gateway, context);
   const row = turn === undefined ? undefined : await recorded(turn, gateway, context);
   return {
     model: row?.model_name ?? model.name,

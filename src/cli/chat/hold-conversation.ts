@@ -4,27 +4,22 @@ import { Writable } from "node:stream";
 import { bestEffort } from "../../base/async.ts";
 import { isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import { Notifier } from "../../base/notifier.ts";
-import type { StreamRequest } from "../../client/stream/messages.ts";
-import type { StreamOptions } from "../../client/stream/stream-options.ts";
 import { listModels } from "../clients/target.ts";
 import type { CommandContext } from "../command.ts";
-import type { GatewayClient } from "../gateway-process/gateway-client.ts";
 import { stopIfPaused } from "../gateway-process/pause-file.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { answerFacts, type ChatModel, chatModel, spellFacts } from "./answer-facts.ts";
-import { startChat } from "./chat-streams.ts";
+import { askTurn, type ChatBody, type ChatWay } from "./chat-turn.ts";
 import { fencedFile } from "./read-question.ts";
 import { showAnswer } from "./show-answer.ts";
 
 /** How a conversation begins. */
 interface ChatStart {
   readonly model: ChatModel;
-  /** The system prompt, the effort, and what else each question is sent with. */
-  readonly asks: Omit<StreamRequest, "model" | "messages">;
+  /** The effort, and what else each question is sent with. Its messages, such as the system prompt, begin each conversation. */
+  readonly asks: Omit<ChatBody, "model">;
   readonly thinking: boolean;
-  readonly streams: StreamOptions;
-  /** The gateway at its address of now. */
-  readonly gateway: () => Promise<GatewayClient>;
+  readonly way: ChatWay;
 }
 
 const help = [
@@ -64,13 +59,13 @@ export async function holdConversation(begin: ChatStart, context: CommandContext
 function openTalk(begin: ChatStart, context: CommandContext): (text: string, stop: AbortSignal) => Promise<void> {
   const { io, out, settings, signal } = context;
   let { model } = begin;
-  let messages: StreamRequest["messages"] = [];
+  let { messages } = begin.asks;
   let attached: readonly string[] = [];
 
   async function obey(command: string, argument: string): Promise<void> {
     if (command === "/help") for (const line of help) out.note(line);
     else if (command === "/new") {
-      messages = [];
+      ({ messages } = begin.asks);
       attached = [];
       out.note("This is a new conversation.");
     } else if (command === "/model") await choose(argument);
@@ -85,7 +80,7 @@ function openTalk(begin: ChatStart, context: CommandContext): (text: string, sto
   }
 
   async function choose(wanted: string): Promise<void> {
-    const gateway = await begin.gateway();
+    const gateway = await begin.way.gateway(signal);
     if (wanted === "") {
       for (const { id } of await listModels(gateway, signal)) out.note(`${id === model.name ? "*" : " "} ${id}`);
       return;
@@ -102,15 +97,17 @@ function openTalk(begin: ChatStart, context: CommandContext): (text: string, sto
   async function ask(text: string, stop: AbortSignal): Promise<void> {
     stopIfPaused(settings.pauseFile);
     const question = [text, ...attached].join("\n\n");
-    const sent: StreamRequest["messages"] = [...messages, { role: "user", text: question }];
+    const sent: ChatBody["messages"] = [...messages, { role: "user", content: question }];
     const leave = new AbortController();
-    const stream = await startChat({ ...begin.asks, model: model.name, messages: sent }, begin.streams, leave.signal);
+    const body = { ...begin.asks, model: model.name, messages: sent };
+    const turn = askTurn(body, begin.way, { ...context, signal: leave.signal });
     const options = { thinking: begin.thinking, json: false };
-    const shown = await showAnswer(stream, leave, options, { ...context, signal: AbortSignal.any([signal, stop]) });
+    const shown = await showAnswer(turn, leave, options, { ...context, signal: AbortSignal.any([signal, stop]) });
     if (typeof shown === "string") return out.note("Stopped.");
-    messages = [...sent, { role: "assistant", text: shown.answer }];
+    messages = [...sent, { role: "assistant", content: shown.answer }];
     attached = [];
-    out.line(out.style("dim", spellFacts(await answerFacts(stream.pass, model, await begin.gateway(), context))));
+    const facts = await answerFacts(turn.id(), model, await begin.way.gateway(signal), context);
+    out.line(out.style("dim", spellFacts(facts)));
   }
 
   return async (text, stop) => {

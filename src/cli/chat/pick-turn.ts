@@ -1,11 +1,5 @@
-import { existsSync } from "node:fs";
 import type { z } from "zod";
 import { defaultHints, type ErrorCode, isMillraceError, MillraceError } from "../../base/errors.ts";
-import { openFileRecordStore } from "../../client/node/file-record-store.ts";
-import type { RecordStore } from "../../client/records/record-store.ts";
-import { observe } from "../../client/stream/observe.ts";
-import type { StreamPass } from "../../client/stream/stream.ts";
-import type { ConnectionChange } from "../../client/stream/stream-options.ts";
 import { turnDetailSchema } from "../../gateway/dashboard/turn-summary.ts";
 import { turnListSchema, turnSchema } from "../../gateway/routes/answer-schemas.ts";
 import { type TurnPageEnvelope, turnPageSchema } from "../../usage/turn-page-envelope.ts";
@@ -15,32 +9,20 @@ import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import type { Settings } from "../settings.ts";
 import { nothingHere } from "../terminal/exit-codes.ts";
 import { spellCount } from "../terminal/spell.ts";
-import { linkTo, openPastChats, readStreamNote } from "./chat-streams.ts";
 
 /** How many turns a list shows, and how far back the search for the newest readable one goes. */
 export const mostTurns = 20;
 
-/** A turn that can be shown. `own`: the stream whose key opens the turn, if it is sealed. */
-interface PickedTurn {
-  readonly turn: Turn;
-  readonly own: OwnStream | undefined;
-}
-
 /**
  * The turn with this id or the end of one, or the newest readable one. Prints the skipped turns on stderr.
  *
- * @throws MillraceError `invalid_request` if there is none, or its key is not available.
+ * @throws MillraceError `invalid_request` if there is none, or only its client can read it.
  */
-export async function pickTurn(
-  id: string | undefined,
-  gateway: GatewayClient,
-  context: CommandContext,
-): Promise<PickedTurn> {
+export async function pickTurn(id: string | undefined, gateway: GatewayClient, context: CommandContext): Promise<Turn> {
   const { signal } = context;
   if (id === undefined) return newestReadable(gateway, context);
   const turn = await turnOf(gateway, await wholeId(id, gateway, signal), context);
-  const own = (await ownTurns([turn], gateway, context)).get(turn.id);
-  if (turn.sealed !== true || own !== undefined) return { turn, own };
+  if (turn.sealed !== true) return turn;
   const failure = turn.status === "failed" ? await failureOf(turn.id, gateway, signal) : undefined;
   if (failure !== undefined)
     throw new MillraceError(
@@ -51,9 +33,6 @@ export async function pickTurn(
   throw new MillraceError(
     "invalid_request",
     `The turn ${turn.id} is encrypted: only the client that sent it has the key.`,
-    {
-      hint: `The keys of chats are in ${context.settings.streamsFolder} until their answers have arrived. None of them fits this turn.`,
-    },
   );
 }
 
@@ -98,44 +77,18 @@ export async function failureOf(id: string, gateway: GatewayClient, signal: Abor
   }
 }
 
-async function newestReadable(gateway: GatewayClient, context: CommandContext): Promise<PickedTurn> {
-  const turns = await newestTurns(gateway, mostTurns, context.signal);
-  const ofChats = await ownTurns(turns, gateway, context);
-  const listed = turns.map((turn) => ({ turn, own: ofChats.get(turn.id) }));
-  const at = listed.findIndex(({ turn, own }) => turn.sealed !== true || own !== undefined);
-  const found = listed[at];
+async function newestReadable(gateway: GatewayClient, { out, signal }: CommandContext): Promise<Turn> {
+  const turns = await newestTurns(gateway, mostTurns, signal);
+  const at = turns.findIndex(({ sealed }) => sealed !== true);
+  const found = turns[at];
   if (found !== undefined) {
-    if (at > 0) context.out.note(`Skipped ${spellCount(at, "newer turn")} that only their clients can read.`);
+    if (at > 0) out.note(`Skipped ${spellCount(at, "newer turn")} that only their clients can read.`);
     return found;
   }
-  if (listed.length === 0)
+  if (turns.length === 0)
     throw nothingHere("The gateway has no turns yet.", "Ask a question first, for example with `millrace chat`.");
-  throw nothingHere(
-    listed.length === 1
-      ? "The only turn is encrypted: only the client that sent it has its key."
-      : `The newest ${listed.length} turns are encrypted: only the clients that sent them have their keys.`,
-    "Millrace keeps the keys of your own chats for a day, unless you chat with `--no-record`.",
-  );
-}
-
-/** The streams of this user's chats that the sealed ones of these turns belong to, by the ids of the turns. */
-export async function ownTurns(
-  turns: readonly Turn[],
-  gateway: GatewayClient,
-  context: CommandContext,
-): Promise<ReadonlyMap<string, OwnStream>> {
-  const wanted = new Set(turns.filter(({ sealed }) => sealed === true).map(({ id }) => id));
-  const found = new Map<string, OwnStream>();
-  for (const stream of wanted.size === 0 ? [] : await listOwnStreams(context)) {
-    if (found.size === wanted.size) break;
-    const turnId = await turnOfStream(stream, gateway, context).catch((error: unknown) => {
-      context.signal.throwIfAborted();
-      if (isMillraceError(error)) return undefined; // this chat's turn stays encrypted; the others are shown
-      throw error;
-    });
-    if (turnId !== undefined && wanted.has(turnId)) found.set(turnId, stream);
-  }
-  return found;
+  const which = turns.length === 1 ? "The only turn is" : `The newest ${turns.length} turns are`;
+  throw nothingHere(`${which} encrypted.`, "Only the client that sent an encrypted turn can read it.");
 }
 
 /** A turn as the gateway lists it. */
@@ -178,79 +131,3 @@ export function spellKept({ gatewayFile }: Settings): string {
 }
 
 export const keepLonger = "`millrace config set retention 7d`, then `millrace restart`, keeps the next ones longer.";
-
-/** A stream of one of this user's chats, by its record. */
-export interface OwnStream {
-  readonly pass: StreamPass;
-  readonly question: string;
-  readonly createdAtMs: number;
-}
-
-/**
- * The streams whose keys are at hand, newest first: those that have not ended, also of other processes, and those whose answers have
- * arrived. Unreadable records are skipped.
- */
-export async function listOwnStreams(context: CommandContext): Promise<readonly OwnStream[]> {
-  const folder = context.settings.streamsFolder;
-  if (!existsSync(folder)) return []; // there was no chat yet
-  const stores = [await openFileRecordStore({ folder }), await openPastChats(context)];
-  const found = (await Promise.all(stores.map(streamsIn))).flat();
-  return found.sort((a, b) => b.createdAtMs - a.createdAtMs);
-}
-
-async function streamsIn(store: RecordStore): Promise<readonly OwnStream[]> {
-  const found: OwnStream[] = [];
-  for (const streamKey of await store.list()) {
-    try {
-      const record = await store.peek(streamKey);
-      if (record === undefined) continue; // it has ended meanwhile
-      const { encryptionKey, createdAtMs, label } = record;
-      found.push({ pass: { streamKey, encryptionKey }, question: readStreamNote(label).question, createdAtMs });
-    } catch (error) {
-      if (!isMillraceError(error)) throw error; // its owner gets the error
-    }
-  }
-  return found;
-}
-
-/** The turn that a stream is at, as the gateway lists it; undefined where it knows none of this stream. */
-export async function turnOfStream(
-  stream: OwnStream,
-  gateway: GatewayClient,
-  context: CommandContext,
-): Promise<string | undefined> {
-  return (await readStream(stream, gateway, context, { onlyTurn: true })).turnId;
-}
-
-/** The turn of a stream, and its answer as far as it is there now; no answer with `onlyTurn`. */
-export async function readStream(
-  { pass }: OwnStream,
-  gateway: GatewayClient,
-  context: CommandContext,
-  { onlyTurn }: { readonly onlyTurn: boolean },
-): Promise<{ readonly turnId: string | undefined; readonly answer: string }> {
-  const enough = new AbortController();
-  let turnId: string | undefined;
-  let answer = "";
-  const options = {
-    gateway: linkTo(gateway, "millrace-tail", context),
-    clock: context.io.clock,
-    follow: false,
-    backoff: { baseMs: 250, capMs: 1000, budget: 5 },
-    onConnection: (change: ConnectionChange) => {
-      if (change.state !== "attached") return;
-      turnId = change.turnId; // the welcome said it
-      if (onlyTurn) enough.abort();
-    },
-  };
-  try {
-    for await (const event of observe(pass, options, AbortSignal.any([context.signal, enough.signal]))) {
-      if (event.type === "text") answer += event.delta;
-      else if (event.type === "rewritten") answer = event.text;
-    }
-  } catch (error) {
-    context.signal.throwIfAborted();
-    if (!enough.signal.aborted && !(isMillraceError(error) && error.code === "expired")) throw error;
-  }
-  return { turnId, answer };
-}

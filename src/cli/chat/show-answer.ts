@@ -1,13 +1,9 @@
-import { type ErrorCode, MillraceError } from "../../base/errors.ts";
-import { spentStreamForPeople } from "../../base/spent-stream.ts";
-import type { ReliableStream } from "../../client/stream/stream.ts";
-import type { EndEvent, StreamEvent } from "../../client/stream/stream-event.ts";
-import type { ConnectionChange } from "../../client/stream/stream-options.ts";
+import { bestEffort } from "../../base/async.ts";
+import { MillraceError } from "../../base/errors.ts";
+import { isTerminal, type TurnEvent } from "../../log/event.ts";
 import type { CommandContext } from "../command.ts";
 import type { Output } from "../terminal/output.ts";
-
-/** The stream to show: one of the protocol, or something with the same events. */
-export type ShownStream = Pick<ReliableStream, "events" | "cancel">;
+import type { ChatTurn } from "./chat-turn.ts";
 
 interface ShowOptions {
   readonly thinking: boolean;
@@ -22,10 +18,11 @@ const farewellMs = 3000;
 
 /**
  * Shows an answer as it comes: text on stdout, thinking on stderr. The command's signal cancels the answer at the gateway; the result
- * is then `cancelled`. Where the system ends the command, as with a closed terminal, the answer goes on, and the result is `left`. `leave` disconnects the stream. Throws the failure of the answer, and the stream's errors.
+ * is then `cancelled`. Where the system ends the command, as with a closed terminal, the answer goes on, and the result is `left`. `leave`
+ * ends the reading. Throws the failure of the answer, and the errors of reading it.
  */
 export async function showAnswer(
-  stream: ShownStream,
+  turn: ChatTurn,
   leave: AbortController,
   options: ShowOptions,
   { io, out, signal }: CommandContext,
@@ -34,21 +31,19 @@ export async function showAnswer(
   const onInterrupt = () => {
     isLeft = endsByItself.has((signal.reason as { readonly by?: unknown } | undefined)?.by);
     if (isLeft) return leave.abort();
-    stream.cancel().catch(() => leave.abort()); // a cancel that is not sent in time is stored, and sent when the stream is resumed
-    io.clock.sleep(farewellMs, leave.signal).then(
-      () => leave.abort(),
-      () => undefined, // the cancel was sent in time
-    );
+    const isAsked = turn.id() !== undefined;
+    void bestEffort(turn.cancel(leave.signal)).then(() => isAsked || leave.abort()); // else its last event ends the reading
+    void bestEffort(io.clock.sleep(farewellMs, leave.signal)).then(() => leave.abort());
   };
   if (signal.aborted) onInterrupt();
   else signal.addEventListener("abort", onInterrupt, { once: true });
   const shown = answerPrinter(options, out);
   const pauses = explainPauses({ io, out });
-  let end: EndEvent | undefined;
+  let end: Extract<TurnEvent, { readonly type: "finished" | "failed" | "cancelled" }> | undefined;
   try {
-    for await (const event of stream.events) {
+    for await (const event of turn.events()) {
       if (shown.add(event)) pauses.shown();
-      if (event.type === "end") end = event; // the loop goes on: what was left of the stream is cleared away after it
+      if (isTerminal(event)) end = event; // the loop goes on: the gateway learns that the answer was taken whole
     }
   } catch (error) {
     out.endLine();
@@ -59,35 +54,11 @@ export async function showAnswer(
     leave.abort();
   }
   out.endLine();
-  if (end?.outcome === "finished") {
-    const { reason, promptTokens, completionTokens } = end;
-    return { ...shown.texts(), reason, promptTokens, completionTokens };
-  }
+  if (end?.type === "finished") return { ...shown.texts(), reason: end.reason };
   if (isLeft) return "left" as const;
   if (signal.aborted || end === undefined) return "cancelled" as const;
-  throw failureOf(end);
-}
-
-/** Reports losses and returns of the connection on stderr, except short interruptions. */
-export function tellConnection(out: Output): (change: ConnectionChange) => void {
-  let isAway = false;
-  return (change) => {
-    if (change.state === "reconnecting") {
-      if (change.why !== undefined) {
-        out.note(`${change.why} Trying again in ${Math.ceil(change.waitMs / 1000)} s.`);
-      } else if (change.fruitless === 2 && !isAway) {
-        isAway = true;
-        out.note("The gateway does not answer. Trying again; the rest of the answer will follow.");
-      }
-      return;
-    }
-    if (isAway) out.note("The gateway is back.");
-    isAway = false;
-    if (change.degraded)
-      out.note(
-        change.why ?? "The gateway cannot write to its store. If the connection is lost, this answer is lost too.",
-      );
-  };
+  if (end.type === "failed") throw MillraceError.fromRecord(end.error);
+  throw new MillraceError("cancelled", `The answer was cancelled (${end.by}).`);
 }
 
 /** Shows the events of an answer as they come; `add` answers whether something was shown. */
@@ -102,33 +73,29 @@ function answerPrinter({ thinking: showsThinking, json }: ShowOptions, out: Outp
   };
   return {
     texts: () => ({ answer, thinking }),
-    add(event: StreamEvent): boolean {
+    add(event: TurnEvent): boolean {
       if (event.type === "thinking") {
         thinking += event.delta;
         if (!showsThinking || json) return false;
         out.talk(event.delta);
         return true;
       }
-      if (event.type === "text" || event.type === "rewritten") {
+      if (event.type === "text") {
         const isShown = show(event.delta);
-        answer = event.type === "rewritten" ? event.text : answer + event.delta;
+        answer += event.delta;
         return isShown;
       }
-      if (event.type === "end") answer = event.text ?? answer;
-      return event.type === "end";
+      if (event.type === "rewritten") {
+        const isMore = event.text.startsWith(answer);
+        if (!isMore && !json && event.moved !== true) out.note("[The model rewrote its answer:]");
+        const isShown = event.moved !== true && show(isMore ? event.text.slice(answer.length) : event.text);
+        answer = event.text;
+        return isShown;
+      }
+      if (event.type === "finished") answer = event.text;
+      return isTerminal(event);
     },
   };
-}
-
-function failureOf({ outcome, reason, errorCode, errorMessage, errorHint }: EndEvent): MillraceError {
-  if (outcome === "cancelled") return new MillraceError("cancelled", `The answer was cancelled (${reason}).`);
-  // The gateway's own code; one from a newer gateway only loses its exit code.
-  const code = (errorCode ?? "upstream_failed") as ErrorCode;
-  return new MillraceError(
-    code,
-    errorMessage ?? "The answer failed.",
-    errorHint === undefined ? {} : { hint: spentStreamForPeople(errorHint, code) },
-  );
 }
 
 /** How long an answer may pause before the terminal says why it can; ms. */

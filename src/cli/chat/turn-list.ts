@@ -1,21 +1,13 @@
-import { isMillraceError } from "../../base/errors.ts";
+import { oneLine, shortened } from "../../base/shown-text.ts";
 import { foundTurnsSchema } from "../../gateway/routes/answer-schemas.ts";
 import type { CommandContext } from "../command.ts";
 import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { spellAge, spellCount } from "../terminal/spell.ts";
 import { type Column, printTable } from "../terminal/table.ts";
-import { questionInList } from "./chat-streams.ts";
-import {
-  endedTurns,
-  keepLonger,
-  listOwnStreams,
-  mostTurns,
-  newestTurns,
-  ownTurns,
-  readStream,
-  spellKept,
-  type Turn,
-} from "./pick-turn.ts";
+import { endedTurns, keepLonger, mostTurns, newestTurns, spellKept, type Turn } from "./pick-turn.ts";
+
+/** Longest part of a question that a list shows, in characters. */
+const shownLength = 60;
 
 /** A turn of a list, also one whose texts have expired. */
 export interface ListedTurn extends Pick<Turn, "id" | "created_at" | "status" | "model" | "client"> {
@@ -26,13 +18,11 @@ export interface ListedTurn extends Pick<Turn, "id" | "created_at" | "status" | 
 }
 
 /** The newest turns, newest first: those that run, those that are kept, and those of the usage history whose texts have expired. */
-export async function listTurns(gateway: GatewayClient, context: CommandContext): Promise<readonly ListedTurn[]> {
-  const { signal } = context;
+export async function listTurns(gateway: GatewayClient, signal: AbortSignal): Promise<readonly ListedTurn[]> {
   const [kept, { data: ended }] = await Promise.all([
     newestTurns(gateway, mostTurns, signal, "&questions=1"),
     endedTurns(gateway, {}, signal),
   ]);
-  const own = await ownTurns(kept, gateway, context);
   const ids = new Set(kept.map(({ id }) => id));
   const expired = ended
     .filter(({ id }) => !ids.has(id))
@@ -44,53 +34,24 @@ export async function listTurns(gateway: GatewayClient, context: CommandContext)
       client,
       expired: true as const,
     }));
-  return [...kept.map((turn) => ({ ...turn, question: own.get(turn.id)?.question ?? turn.question })), ...expired]
-    .toSorted((a, b) => b.created_at.localeCompare(a.created_at))
-    .slice(0, mostTurns);
+  return [...kept, ...expired].toSorted((a, b) => b.created_at.localeCompare(a.created_at)).slice(0, mostTurns);
 }
 
 /** The turns whose question or answer contains a text, newest first, and how many could not be searched. */
-export async function findTurns(text: string, gateway: GatewayClient, context: CommandContext) {
-  const { signal } = context;
+export async function findTurns(text: string, gateway: GatewayClient, signal: AbortSignal) {
   const query = new URLSearchParams({ text, limit: String(mostTurns) });
   const [found, kept, ended] = await Promise.all([
     askGateway(gateway, `/dashboard/api/turns/search?${query.toString()}`, foundTurnsSchema, { signal }),
     newestTurns(gateway, 1000, signal),
     endedTurns(gateway, { limit: "1000", totals: "1" }, signal),
   ]);
-  const ofChats: ListedTurn[] = [];
-  let readable = 0;
-  for (const stream of await listOwnStreams(context)) {
-    const { turnId, answer } = await readStream(stream, gateway, context, { onlyTurn: false }).catch(
-      (error: unknown) => {
-        if (!isMillraceError(error)) throw error;
-        return { turnId: undefined, answer: "" }; // this chat is not searched; the others are
-      },
-    );
-    const turn = kept.find(({ id }) => id === turnId);
-    if (turn === undefined) continue;
-    readable++;
-    const hit = [stream.question, answer].find((one) => one.toLowerCase().includes(text.toLowerCase()));
-    if (hit !== undefined) ofChats.push({ ...turn, question: around(hit, text) });
-  }
   const ids = new Set(kept.map(({ id }) => id));
   return {
-    turns: [...found.data.map(({ excerpt, ...turn }) => ({ ...turn, question: excerpt })), ...ofChats].toSorted(
-      (a, b) => b.created_at.localeCompare(a.created_at),
-    ),
-    searched: found.searched + readable,
-    sealed: Math.max(0, found.sealed - readable),
+    turns: found.data.map(({ excerpt, ...turn }): ListedTurn => ({ ...turn, question: excerpt })),
+    searched: found.searched,
+    sealed: found.sealed,
     expired: (ended.totals?.turns ?? 0) - ended.data.filter(({ id }) => ids.has(id)).length,
   };
-}
-
-/** How much of a text before a hit is shown, in characters: a column may be narrow. */
-const before = 8;
-
-/** The part of a text around the first hit. */
-function around(text: string, wanted: string): string {
-  const at = text.toLowerCase().indexOf(wanted.toLowerCase());
-  return `${at > before ? "…" : ""}${text.slice(Math.max(0, at - before), at + wanted.length + 60)}`;
 }
 
 /** What a search did, and what it could not look at. */
@@ -120,7 +81,11 @@ export function showTurns(turns: readonly ListedTurn[], wide: boolean, { out, io
   const rows = turns.map(({ id, created_at: at, status, client, model, ...turn }) => {
     const isClosed = turn.sealed === true && turn.question == null;
     const question =
-      turn.expired === true ? "(deleted)" : isClosed ? "(encrypted)" : questionInList(turn.question ?? "");
+      turn.expired === true
+        ? "(deleted)"
+        : isClosed
+          ? "(encrypted)"
+          : shortened(oneLine(turn.question ?? ""), shownLength);
     const age = spellAge(io.clock.now() - Date.parse(at));
     return [
       wide ? id : id.slice(-8),

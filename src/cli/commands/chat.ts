@@ -2,15 +2,12 @@ import { basename, extname } from "node:path";
 import { efforts, isEffort } from "../../base/effort.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
-import type { StreamFile, StreamRequest } from "../../client/stream/messages.ts";
-import type { ReliableStream } from "../../client/stream/stream.ts";
-import type { StreamOptions } from "../../client/stream/stream-options.ts";
 import { answerFacts, type ChatModel, chatModel, spellFacts } from "../chat/answer-facts.ts";
-import { linkTo, newestLeftover, openChatRecords, readStreamNote, startChat } from "../chat/chat-streams.ts";
+import { askTurn, type ChatWay, newestLeft, resumedTurn } from "../chat/chat-turn.ts";
 import { holdConversation } from "../chat/hold-conversation.ts";
-import { listOwnStreams } from "../chat/pick-turn.ts";
+import { newestTurns } from "../chat/pick-turn.ts";
 import { readBytes, readQuestion } from "../chat/read-question.ts";
-import { showAnswer, tellConnection } from "../chat/show-answer.ts";
+import { showAnswer } from "../chat/show-answer.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { withGateway } from "../compose/use-gateway.ts";
 import { type GatewayClient, sameGateway } from "../gateway-process/gateway-client.ts";
@@ -35,9 +32,6 @@ export const chatCommand = defineCommand({
     thinking: flag("show the model's thinking on stderr"),
     json: flag("print one JSON object at the end"),
     resume: flag("continue the newest answer that was cut off"),
-    noRecord: flag("write no record to disk; an answer that is cut off then cannot be resumed", {
-      env: "MILLRACE_NO_RECORD",
-    }),
     ...ownGatewayOptions,
   },
   examples: [
@@ -48,7 +42,7 @@ export const chatCommand = defineCommand({
     ["millrace chat --resume", "continue the newest answer that was cut off"],
   ],
   async run({ options, args }, context) {
-    const { io, out } = context;
+    const { io, out, settings } = context;
     const isConversation =
       io.stdin.isTTY === true && out.isTerminal && !options.resume && !options.json && args.length === 0;
     const isQuestion = !isConversation || options.file.length > 0 || options.image.length > 0;
@@ -57,44 +51,36 @@ export const chatCommand = defineCommand({
     const asked = { words: args, files: options.file.filter((path) => !isPdf(path)) };
     const { system, thinking, effort, stop } = options;
     const asks = {
-      stop,
-      ...(system === undefined ? {} : { system }),
-      ...(effort === undefined ? {} : { effort }),
-      ...(options.format === undefined ? {} : { format: await readFormat(options.format) }),
+      messages: system === undefined ? [] : [{ role: "system" as const, content: system }],
+      ...(stop.length === 0 ? {} : { stop }),
+      ...(effort === undefined ? {} : { reasoning_effort: effort }),
+      ...(options.format === undefined ? {} : { response_format: await readFormat(options.format) }),
     };
     const question = isQuestion && !options.resume ? await readQuestion(asked, context) : "";
-    if (!options.resume) stopIfPaused(context.settings.pauseFile);
+    if (!options.resume) stopIfPaused(settings.pauseFile);
     return withGateway(options, context, async (gateway) => {
-      const records = await openChatRecords(!options.noRecord, options.retention, context);
-      const streams: StreamOptions = {
-        gateway: linkTo(gateway, "millrace-chat", context),
-        store: records,
-        grace: `${options.grace}ms`,
-        clock: io.clock,
-        onConnection: tellConnection(out),
+      const way: ChatWay = {
+        gateway: (asking) => sameGateway(gateway, settings, asking),
+        graceMs: options.grace,
       };
-      const model: ChatModel = options.resume ? { name: "" } : await modelFor(gateway, options, context);
-      if (!isQuestion && !options.resume) {
-        const now = () => sameGateway(gateway, context.settings, context.signal);
-        return holdConversation({ model, asks, thinking, streams, gateway: now }, context);
-      }
       const leave = new AbortController();
-      let stream: ReliableStream;
-      let answering: ChatModel = model;
-      if (options.resume) {
-        stream = await newestLeftover(streams, context, leave.signal);
-        answering = { name: readStreamNote(stream.label).model };
-      } else {
-        const messages = [{ role: "user" as const, text: question, files }];
-        stream = await startChat({ ...asks, model: model.name, messages }, streams, leave.signal);
-      }
-      const shown = await showAnswer(stream, leave, options, context);
+      const reading = { ...context, signal: leave.signal };
+      const left = options.resume ? await newestLeft(gateway, context) : undefined;
+      const model: ChatModel = left === undefined ? await modelFor(gateway, options, context) : { name: left.model };
+      if (!isQuestion && left === undefined) return holdConversation({ model, asks, thinking, way }, context);
+      const content = [{ type: "text", text: question }, ...files];
+      const messages = [...asks.messages, { role: "user" as const, content }];
+      const turn =
+        left === undefined
+          ? askTurn({ ...asks, model: model.name, messages }, way, reading)
+          : resumedTurn(left, way, reading);
+      const shown = await showAnswer(turn, leave, options, context);
       if (typeof shown === "string") {
         out.note(shown === "left" ? "The answer goes on. `millrace chat --resume` shows it." : "Cancelled.");
         return exitCodes.interrupted;
       }
       if (!options.json && !out.isTerminal) return exitCodes.ok;
-      const facts = await answerFacts(stream.pass, answering, gateway, context);
+      const facts = await answerFacts(turn.id(), model, gateway, context);
       if (!options.json) out.line(out.style("dim", spellFacts(facts)));
       else {
         const { answer, thinking: thoughts, reason } = shown;
@@ -124,8 +110,8 @@ async function modelFor(
   const found = await chatModel(gateway, asked, context.signal);
   const [base = "", level = ""] = /^(.+):([a-z]+)$/.exec(found.name)?.slice(1) ?? [];
   const model = effort !== undefined && isEffort(level) ? { ...found, name: base } : found; // the name's effort goes before
-  const isFirst = model.why !== undefined && (await listOwnStreams(context)).length === 0;
-  if (isFirst && model.why !== undefined) context.out.note(model.why);
+  if (model.why !== undefined && (await newestTurns(gateway, 1, context.signal)).length === 0)
+    context.out.note(model.why);
   return model;
 }
 
@@ -141,22 +127,26 @@ const types: Readonly<Record<string, string>> = {
 
 const isPdf = (path: string) => extname(path).toLowerCase() === ".pdf";
 
-/** A picture or PDF. @throws MillraceError `invalid_request` for another type, or a file that cannot be read. */
-async function readAttachment(path: string): Promise<StreamFile> {
-  const mimeType = types[extname(path).toLowerCase()];
-  if (mimeType !== undefined) return { name: basename(path), mimeType, data: await readBytes(path) };
-  throw new MillraceError("invalid_request", `${path} is not a picture that can be sent.`, {
-    hint: "Use a PNG, JPEG, GIF or WebP file with one of their usual endings.",
-  });
+/** A picture or PDF as a part of a message. @throws MillraceError `invalid_request` for another type, or a file that cannot be read. */
+async function readAttachment(path: string): Promise<object> {
+  const type = types[extname(path).toLowerCase()];
+  if (type === undefined)
+    throw new MillraceError("invalid_request", `${path} is not a picture that can be sent.`, {
+      hint: "Use a PNG, JPEG, GIF or WebP file with one of their usual endings.",
+    });
+  const url = `data:${type};base64,${(await readBytes(path)).toString("base64")}`;
+  return isPdf(path)
+    ? { type: "file", file: { filename: basename(path), file_data: url } }
+    : { type: "image_url", image_url: { url } };
 }
 
-/** `json`, or the JSON Schema in a file. @throws MillraceError `invalid_request` for a file that holds none. */
-async function readFormat(given: string): Promise<NonNullable<StreamRequest["format"]>> {
-  if (given === "json") return "json";
+/** Any JSON for `json`, or JSON by the schema in a file. @throws MillraceError `invalid_request` for a file that holds none. */
+async function readFormat(given: string): Promise<object> {
+  if (given === "json") return { type: "json_object" };
   const text = (await readBytes(given)).toString();
   try {
     const schema: unknown = JSON.parse(text);
-    if (isObject(schema)) return { schema };
+    if (isObject(schema)) return { type: "json_schema", json_schema: { name: "answer", schema, strict: true } };
   } catch {
     // refused below
   }
