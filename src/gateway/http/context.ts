@@ -10,7 +10,7 @@ import type { IssuedKey } from "../dashboard/inventory.ts";
 import type { GatewayEvents } from "../dashboard/turn-feed.ts";
 import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
 import { clientName, forClient } from "../dialects/by-client.ts";
-import type { Dialect } from "../dialects/dialect.ts";
+import type { Dialect, WireError } from "../dialects/dialect.ts";
 import { encodeGeminiError } from "../dialects/gemini/errors.ts";
 import { encodeOllamaError } from "../dialects/ollama/encode.ts";
 import { encodeOpenAiError } from "../dialects/openai-errors.ts";
@@ -193,7 +193,10 @@ export function asksInAnthropic(path: string, headers: Headers): boolean {
   return headers.has("anthropic-version") || /^claude-cli\b/i.test(headers.get("user-agent") ?? "");
 }
 
-function errorEncoder({ path, headers }: GatewayContext): Dialect["encodeError"] {
+/** `status`: that of a refusal, where it is not the one of its code. */
+type EncodeError = (...given: [...Parameters<Dialect["encodeError"]>, status?: number]) => WireError;
+
+function errorEncoder({ path, headers }: GatewayContext): EncodeError {
   if (path.startsWith("/api/")) return encodeOllamaError;
   if (path.startsWith("/v1beta/")) return encodeGeminiError;
   return asksInAnthropic(path, headers) ? encodeAnthropicError : encodeOpenAiError;
@@ -204,8 +207,9 @@ export function respondError(c: GatewayContext, error: unknown): Reply {
   const ours = toMillraceError(error);
   if (ours.code === "internal") c.logFields.error = describeBug(error);
   c.logFields.code = ours.code;
-  const reply = respond(c, errorEncoder(c), ours.toRecord());
-  if (!(ours instanceof Refusal)) return reply;
+  const encode = errorEncoder(c);
+  if (!(ours instanceof Refusal)) return respond(c, encode, ours.toRecord());
+  const reply = respond(c, (record, id) => encode(record, id, ours.status), ours.toRecord());
   return { ...reply, status: ours.status, headers: { ...reply.headers, ...ours.headers } };
 }
 

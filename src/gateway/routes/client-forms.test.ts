@@ -199,6 +199,11 @@ describe("corners of Ollama", () => {
     expect(turns.started).toEqual([]);
   });
 
+  it.each(["/api/generate", "/api/chat"])("%s without a question tells that there is no such model", async (path) => {
+    const { status, json } = await world().post(path, { model: "nobody's" });
+    expect([status, json["error"]]).toEqual([404, expect.stringContaining("not found")]);
+  });
+
   it("the last line has durations that clients can divide by", async () => {
     const { post } = world();
     const { json } = await post("/api/chat", { messages, stream: false });

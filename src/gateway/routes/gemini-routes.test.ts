@@ -116,6 +116,9 @@ describe("Gemini's routes", () => {
 
   it("name what is wrong in Google's form", async () => {
     const { request } = fakeGateway();
+    const unserved = await request("/v1beta/cachedContents", { json });
+    expect(unserved.status).toBe(404);
+    expect(await unserved.json()).toMatchObject({ error: { code: 404, status: "NOT_FOUND" } });
     const unknown = await request("/v1beta/models/no-such-model:generateContent", { json });
     expect(unknown.status).toBe(404);
     expect(await unknown.json()).toMatchObject({

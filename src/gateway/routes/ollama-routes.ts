@@ -76,13 +76,16 @@ async function askedModel(parts: ModelParts, c: GatewayContext, json: unknown): 
   return (await parts.models.resolve(wanted, undefined, c.signal)).model;
 }
 
-function answerOllama(
+async function answerOllama(
   parts: TurnParts,
   c: GatewayContext,
   json: unknown,
   form: OllamaWire["form"],
-): Reply | Promise<Reply> {
+): Promise<Reply> {
   const loaded = answerLoad(json, form, parts.clock.now());
-  if (loaded !== undefined) return jsonResponse(loaded, 200, { "x-millrace-answered-by": "gateway" });
+  if (loaded !== undefined) {
+    await askedModel(parts, c, json);
+    return jsonResponse(loaded, 200, { "x-millrace-answered-by": "gateway" });
+  }
   return answerTurn(parts, c, ollama, json);
 }
