@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { build, type InlineConfig } from "vite";
 import { bundleClient, bundlePrograms, bundleTypes } from "./bundle/bundle.ts";
-import { checkDashboardSize } from "./bundle/dashboard-size.ts";
+import { checkClientSize, checkDashboardSize } from "./bundle/dashboard-size.ts";
 import { type Bundled, bundledIn, notices, unnamedHolders } from "./bundle/notices.ts";
 import { writeSbom } from "./bundle/write-sbom.ts";
 
@@ -13,6 +13,7 @@ const dist = join(root, "dist");
 
 rmSync(dist, { recursive: true, force: true });
 const chunks = [...(await bundlePrograms(join(dist, "node"))), ...(await bundleClient(join(dist, "client")))];
+checkClientSize(join(dist, "client"));
 await bundleTypes(join(dist, "types"));
 chmodSync(join(dist, "node/bin.js"), 0o755);
 const told = notices([...bundledIn(chunks), ...(await buildDashboard())]);

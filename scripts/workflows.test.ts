@@ -82,3 +82,12 @@ test("a release takes what CI built: it installs nothing, and names no registry"
   expect(text).not.toMatch(/npm (ci|install|run)|registry\.|registry-url/);
   expect(text).toMatch(/gh run list .*--branch main .*--commit "\$GITHUB_SHA" --status success/);
 });
+
+test("each file of a release has its proof before the release is made", () => {
+  const { jobs } = workflow.parse(parse(readFileSync(join(folder, "release.yml"), "utf8")));
+  const { steps = [], permissions = {} } = jobs["publish"] ?? {};
+  const proof = steps.findIndex(({ uses }) => uses?.startsWith("actions/attest-build-provenance@") === true);
+  expect(steps[proof]?.with).toEqual({ "subject-path": "files/*" });
+  expect(steps.findIndex(({ run = "" }) => run.startsWith("gh release create"))).toBeGreaterThan(proof);
+  expect(permissions).toMatchObject({ "id-token": "write", attestations: "write" });
+});

@@ -1,8 +1,9 @@
+import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { checkDashboardSize, dashboardSize } from "./dashboard-size.ts";
+import { checkClientSize, checkDashboardSize, dashboardSize } from "./dashboard-size.ts";
 
 function dashboardOf(files: Readonly<Record<string, string>>): string {
   const folder = mkdtempSync(join(tmpdir(), "millrace-size-"));
@@ -25,7 +26,10 @@ test("what the page names counts at once, what comes later only packed", () => {
   expect(packed).toBeLessThan(300);
 });
 
-test("a dashboard that is too large fails the build", () => {
+test("a dashboard or a client library that is too large fails the build", () => {
   const folder = dashboardOf({ "index.html": page, "assets/index.js": "a".repeat(120_001) });
   expect(() => checkDashboardSize(folder)).toThrow("too large");
+  expect(() => checkClientSize(folder)).not.toThrow(); // 120,001 equal letters are few bytes with gzip
+  writeFileSync(join(folder, "assets/random.js"), randomBytes(120_000));
+  expect(() => checkClientSize(folder)).toThrow("too large");
 });

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
-/** What the dashboard may weigh: all files packed with gzip, and what the page loads at first as it is, because a gateway sends that. */
+/** What the dashboard may weigh, and the client library: all files packed with gzip, and what the page loads at first as it is, because a gateway sends that. */
 const most = 120_000;
 
 export interface DashboardSize {
@@ -14,22 +14,29 @@ export interface DashboardSize {
 
 export function dashboardSize(folder: string): DashboardSize {
   const page = readFileSync(join(folder, "index.html"), "utf8");
-  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => /\.\w+$/.test(name));
-  const sizes = names.map((name) => {
-    const bytes = readFileSync(join(folder, name));
-    const isFirst = name === "index.html" || page.includes(`/${name.replaceAll("\\", "/")}"`);
-    return { packed: gzipSync(bytes).length, first: isFirst ? bytes.length : 0 };
-  });
-  return {
-    packed: sizes.reduce((sum, { packed }) => sum + packed, 0),
-    first: sizes.reduce((sum, { first }) => sum + first, 0),
-  };
+  const files = filesIn(folder);
+  const first = files.filter(({ name }) => name === "index.html" || page.includes(`/${name.replaceAll("\\", "/")}"`));
+  return { packed: packed(files), first: first.reduce((sum, { bytes }) => sum + bytes.length, 0) };
+}
+
+type File = ReturnType<typeof filesIn>[number];
+const filesIn = (folder: string) =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.\w+$/.test(name))
+    .map((name) => ({ name, bytes: readFileSync(join(folder, name)) }));
+const packed = (files: readonly File[]) => files.reduce((sum, { bytes }) => sum + gzipSync(bytes).length, 0);
+
+/** @throws Error for a client library that is too large for a page: what it may weigh with gzip. */
+export function checkClientSize(folder: string): void {
+  const size = packed(filesIn(folder));
+  console.log(`client library: ${size} bytes with gzip (${most} at most)`);
+  if (size > most) throw new Error("The client library is too large. Leave parts of it out.");
 }
 
 /** @throws Error for a dashboard that is too large. */
 export function checkDashboardSize(folder: string): void {
-  const { packed, first } = dashboardSize(folder);
-  console.log(`dashboard: ${first} bytes at first, ${packed} bytes in all with gzip (${most} at most, each)`);
-  if (packed > most || first > most)
+  const { packed: all, first } = dashboardSize(folder);
+  console.log(`dashboard: ${first} bytes at first, ${all} bytes in all with gzip (${most} at most, each)`);
+  if (all > most || first > most)
     throw new Error("The dashboard is too large. Load parts of it later, or leave them out.");
 }

@@ -94,6 +94,7 @@ CMD ["serve"]
 
 /** The page of the release. */
 export function notesOf({ version, files }: Pick<Release, "version" | "files">, latest: string): string {
+  const repository = new URL(files).pathname.split("/").slice(1, 3).join("/");
   return `Install Millrace ${version} without Node:
 
 \`\`\`sh
@@ -108,7 +109,7 @@ irm ${latest}/install.ps1 | iex
 
 With Node: \`npx millrace demo\`, or \`npm install --global millrace\`. \`millrace update\` updates it, \`millrace uninstall\` removes what it made.
 
-- Each program has its checksum in \`SHA256SUMS\`, and its libraries in \`millrace.cdx.json\` (CycloneDX).
+- Each program has its checksum in \`SHA256SUMS\`, and its libraries in \`millrace.cdx.json\` (CycloneDX). \`gh attestation verify FILE --repo ${repository}\` says which commit and which run made a file.
 - **macOS**: the programs are signed for this machine only (ad hoc), not by a certificate of Apple, and not notarized. What the script fetched starts. For a file that a browser fetched, type \`xattr -d com.apple.quarantine millrace-darwin-arm64\`.
 - **Windows**: the program is not signed. What the script fetched starts. For a file that a browser fetched, type \`Unblock-File millrace-win32-x64.exe\`; a policy that allows signed programs only refuses it.
 - \`millrace.rb\`, \`scoop.json\`, \`Millrace.Millrace*.yaml\` and \`Containerfile\` are for Homebrew, Scoop, winget and containers. All name ${files}.

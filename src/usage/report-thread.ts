@@ -1,5 +1,6 @@
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { type ErrorRecord, MillraceError } from "../base/errors.ts";
+import { startThread } from "../base/node/thread.ts";
 import type { AskReport, ReportName } from "./reports.ts";
 
 export interface ReportQuestion {
@@ -26,9 +27,7 @@ export function openReportThread(file: string): { readonly ask: AskReport; close
   let asked = 0;
 
   function start(): Worker {
-    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-    const url = new URL(`./report-worker.${extension}`, import.meta.url);
-    const started = new Worker(url, { workerData: file, resourceLimits, stdout: true, stderr: true });
+    const started = startThread("report-worker", import.meta.url, { data: file, resourceLimits });
     started.unref();
     started.on("message", (answer: ReportAnswer) => {
       const asker = waiting.get(answer.id);

@@ -1,43 +1,54 @@
-import type { CommandName, Ran, runRow } from "./place.ts";
+import type { Ran, runRow, Step } from "./place.ts";
 import type { Row } from "./row.ts";
 
-/** What each command must say on stdout. */
-const wanted: Readonly<Record<CommandName, RegExp>> = {
+/** What each step must say on stdout. */
+const wanted: Readonly<Record<Step, RegExp>> = {
   demo: /I am the Millrace simulator/,
+  found: /I am the Millrace simulator/,
+  serve: /http:\/\/127\.0\.0\.1:\d+/,
   chat: /Good day from the agent\./,
   status: /http:\/\/127\.0\.0\.1:\d+/,
   models: /\S/,
   usage: /^/,
   doctor: /\S/,
+  run: /^http:\/\/127\.0\.0\.1:\d+ .*--say$/m,
+  setup: /\(new\)/,
+  undo: /\(removed\)/,
+  kill: /Good day from the agent\./,
   stop: /has stopped/,
+  uninstall: /\S/,
 };
 /** These may find something wrong, as long as they say it. */
 const mayComplain: ReadonlySet<string> = new Set(["usage", "doctor"]);
 const bug =
   /bug in Millrace|Something went wrong inside|ExperimentalWarning|DeprecationWarning|^\s+at .*:\d+:\d+\)?$|node:internal/m;
 
-/** What is wrong with a row; nothing if it holds. */
-export function judge(
-  { refuses, demo, more = [] }: Row,
-  { ran, left, log }: Awaited<ReturnType<typeof runRow>>,
-): readonly string[] {
-  const faults = [...ran].flatMap(([name, each]) => {
-    const refused = refuses !== undefined && (name !== "demo" || demo === "refuses");
-    const says = more[Number(/^more-(\d+)$/.exec(name)?.[1])]?.[1] ?? wanted[name as CommandName];
-    const why = broken(each) ?? (refused ? notRefused(name, each, refuses) : wrong(name, says, each));
-    return why === undefined ? [] : [`  ${name}: ${why}\n${indented(each)}`];
-  });
-  if (log.trim() !== "") faults.push(`  the row itself: ${log.trim()}`);
-  const files = left.filter((name) => /^millrace-(?![0-9a-f]{16}$)/.test(name)); // that form is a link, for sockets whose own path is too long
-  if (files.length > 0) faults.push(`  left in the folder for temporary files: ${files.join(", ")}`);
+/** What is wrong with each step of a row, and with the row as a whole; nothing if it holds. */
+export function judge(row: Row, { ran, left, log }: Awaited<ReturnType<typeof runRow>>): ReadonlyMap<string, string> {
+  const { refuses, demo, cannot = {}, more = [] } = row;
+  const faults = new Map<string, string>();
+  for (const [name, each] of ran) {
+    const isElsewhere = name === "demo" || name === "found"; // in a home of its own
+    const no = cannot[name as Step];
+    const refused = no ?? (isElsewhere && demo === undefined ? undefined : refuses);
+    const says = more[Number(/^more-(\d+)$/.exec(name)?.[1])]?.[1] ?? wanted[name as Step];
+    const mayVary = no === undefined && !isElsewhere && name !== "chat"; // such as "no gateway runs"
+    const why =
+      broken(each, refused !== undefined) ??
+      (refused === undefined ? wrong(name, says, each) : mayVary ? undefined : notRefused(each, refused));
+    if (why !== undefined) faults.set(name, `${why}\n${indented(each)}`);
+  }
+  const files = left.filter((name) => /^\.millrace$|^millrace-(?![0-9a-f]{16}$)/.test(name)); // that form is a link, for sockets whose own path is too long
+  if (refuses === undefined && files.length > 0) faults.set("uninstall", `left: ${files.join(", ")}`);
+  if (log.trim() !== "") faults.set("the row itself", log.trim());
   return faults;
 }
 
 /** What no command may do anywhere. */
-function broken({ code, stdout, stderr }: Ran): string | undefined {
+function broken({ code, stdout, stderr }: Ran, refused: boolean): string | undefined {
   if (code < 0) return "did not end";
   if (bug.test(stdout + stderr)) return "speaks of a bug, or shows a stack";
-  return code === 64 || code === 70 ? `ended with ${code}` : undefined;
+  return (code === 64 && !refused) || code === 70 ? `ended with ${code}` : undefined;
 }
 
 function wrong(name: string, says: RegExp, { code, stdout }: Ran): string | undefined {
@@ -46,8 +57,7 @@ function wrong(name: string, says: RegExp, { code, stdout }: Ran): string | unde
   return says.test(stdout) ? undefined : "says something else";
 }
 
-function notRefused(name: string, { code, stderr }: Ran, says: RegExp): string | undefined {
-  if (name !== "chat" && name !== "demo") return undefined;
+function notRefused({ code, stderr }: Ran, says: RegExp): string | undefined {
   if (code === 0) return "did not refuse";
   return says.test(stderr) ? undefined : "refuses in other words";
 }

@@ -5,9 +5,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Row } from "./row.ts";
 
-/** The product as it is packed, and the stand-in's agent: what every row uses. */
+/** The product as one of the ways to install it lays it down, and the stand-in's agent: what every row uses. */
 export interface Product {
+  /** What runs it: a script for Node, or a program. */
   readonly bin: string;
+  readonly isAlone: boolean;
   /** The command line of the agent, each word in quotes. */
   readonly agent: string;
 }
@@ -19,22 +21,46 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** The commands of each row, in this order: the language server, the agent in a gateway that stays, what beginners type next. */
-export const commands = {
-  demo: ["demo", "--once"],
-  chat: ["chat", "Hello"],
-  status: ["status"],
-  models: ["models"],
-  usage: ["usage", "--since", "7d"],
-  doctor: ["doctor"],
-  stop: ["stop", "--agents"],
-} as const;
-export type CommandName = keyof typeof commands;
+/** A command line of the product in the row's environment, with words for `env` that change it. */
+type Millrace = (words: string, env?: string) => string;
 
-/** Those of a row with its own ones, by the names of their files. */
-function commandsOf({ more = [] }: Row): readonly { readonly name: string; readonly words: readonly string[] }[] {
-  const all = Object.entries<readonly string[]>(commands).map(([name, words]) => ({ name, words }));
-  return [...all, ...more.map(([command], n) => ({ name: `more-${n}`, words: command.split(" ") }))];
+/** The stand-in IDE's own home in place of the row's, and no agent. */
+const besideIde = `-u MILLRACE_ACP_COMMAND HOME="$ide" MILLRACE_HOME="$ide/own" MILLRACE_IDE_ONLY_HOME="$ide"`;
+
+/**
+ * The steps of each row, in this order: a language server that is given and one that is searched for, the agent in a gateway that stays, what beginners
+ * type next, a gateway that dies, and the end.
+ */
+const steps = {
+  demo: (millrace: Millrace) => millrace("demo --once"),
+  found: (millrace: Millrace) => `
+    mkfifo "$ide/ready"; ${millrace('simulate --home "$ide" --json', besideIde)} >"$ide/ready" &
+    simulator=$!; read -r line <"$ide/ready"
+    ${millrace("chat Hello", besideIde)}; code=$?
+    ${millrace("stop", besideIde)} >/dev/null
+    kill "$simulator"; wait "$simulator"; (exit "$code")`,
+  serve: (millrace: Millrace) => millrace("serve --background"),
+  chat: (millrace: Millrace) => millrace("chat Hello"),
+  status: (millrace: Millrace) => millrace("status"),
+  models: (millrace: Millrace) => millrace("models"),
+  usage: (millrace: Millrace) => millrace("usage --since 7d"),
+  doctor: (millrace: Millrace) => millrace("doctor"),
+  run: (millrace: Millrace) => millrace("run claude-code -- --say", 'PATH="$programs:/usr/bin:/bin"'),
+  setup: (millrace: Millrace) => millrace("setup opencode --yes"),
+  undo: (millrace: Millrace) => millrace("setup opencode --undo --yes"),
+  kill: (millrace: Millrace) => `
+    kill -9 "$(${millrace("status --json")} | sed -n 's/.*"pid": *\\([0-9]*\\).*/\\1/p')"
+    ${millrace("chat Hello")}`,
+  stop: (millrace: Millrace) => millrace("stop --agents"),
+  uninstall: (millrace: Millrace) => millrace("uninstall --yes"),
+};
+export type Step = keyof typeof steps;
+
+/** Those of a row with its own ones, before the last, by the names of their files. */
+function stepsOf({ more = [] }: Row): readonly (readonly [name: string, lines: (millrace: Millrace) => string])[] {
+  const all = Object.entries(steps);
+  const own = more.map(([command], n) => [`more-${n}`, (millrace: Millrace) => millrace(command)] as const);
+  return [...all.slice(0, -1), ...own, ...all.slice(-1)];
 }
 
 const runtimes = join(import.meta.dirname, "../../scripts/runtimes");
@@ -77,7 +103,9 @@ export async function runRow(
   const place = mkdtempSync(join(tmpdir(), "row-"));
   chmodSync(place, 0o755);
   const folder = (name: string) => join(place, name);
-  for (const name of ["home", "t", "away", "out"]) mkdirSync(folder(name));
+  for (const name of ["home", "t", "away", "out", "ide", "programs"]) mkdirSync(folder(name));
+  chmodSync(folder("ide"), 0o777); // also for other users
+  writeFileSync(folder("programs/claude"), `#!/bin/sh\necho "$ANTHROPIC_BASE_URL $*"\n`, { mode: 0o755 });
   const script = folder("row.sh");
   writeFileSync(script, scriptOf(row, product, place));
   const [program = "", ...args] = hasNamespaces ? ["unshare", ...namespace, "sh", script] : ["sh", script];
@@ -88,7 +116,7 @@ export async function runRow(
   await once(child, "close");
   clearTimeout(timer);
   const ran = new Map<string, Ran>();
-  for (const { name } of commandsOf(row)) {
+  for (const [name] of stepsOf(row)) {
     const read = (kind: string) => {
       const file = folder(`out/${name}.${kind}`);
       return existsSync(file) ? readFileSync(file, "utf8") : "";
@@ -96,11 +124,12 @@ export async function runRow(
     const code = read("code");
     ran.set(name, { code: code === "" ? -1 : Number(code), stdout: read("stdout"), stderr: read("stderr") });
   }
-  return { ran, left: readdirSync(folder("t"), { recursive: true }).map(String), log };
+  const left = ["t", "home"].flatMap((each) => readdirSync(folder(each), { recursive: true }).map(String));
+  return { ran, left, log };
 }
 
 /** A script for sh: its own environment is this machine's, and each command gets that of the row and nothing else. */
-function scriptOf(row: Row, { bin, agent }: Product, place: string): string {
+function scriptOf(row: Row, { bin, isAlone, agent }: Product, place: string): string {
   const folders: Readonly<Record<string, string>> = { HOME: "home", TMPDIR: "t", AWAY: "away" };
   const placed = (value: string) =>
     value.replaceAll(/\$(HOME|TMPDIR|AWAY)\b/g, (_, name: string) => join(place, folders[name] ?? ""));
@@ -120,20 +149,23 @@ function scriptOf(row: Row, { bin, agent }: Product, place: string): string {
     value === undefined ? [] : [quoted(`${name}=${placed(value)}`)],
   );
   const runtime = row.runtime?.startsWith("$") === true ? placed(row.runtime) : join(runtimes, row.runtime ?? "");
-  const node = row.runtime === undefined ? process.execPath : runtime;
-  const runs = commandsOf(row).map(({ name, words }) => {
-    const command = `${row.under ?? ""} /usr/bin/env -i ${variables.join(" ")} ${quoted(node)} ${quoted(bin)} ${words.map(quoted).join(" ")}`;
-    return `{ ${command} ${row.redirect ?? ""}; } >"$out/${name}.stdout" 2>"$out/${name}.stderr"; echo $? >"$out/${name}.code"`;
-  });
+  const node = isAlone ? [] : [row.runtime === undefined ? process.execPath : runtime];
+  const product = [...node, bin].map(quoted).join(" ");
+  const millrace: Millrace = (words, changed = "") =>
+    `${row.under ?? ""} /usr/bin/env -i ${variables.join(" ")} /usr/bin/env ${changed} ${product} ${words} ${row.redirect ?? ""}`;
+  const runs = stepsOf(row).map(
+    ([name, lines]) =>
+      `{ ${lines(millrace)}\n} >"$out/${name}.stdout" 2>"$out/${name}.stderr"; echo $? >"$out/${name}.code"`,
+  );
   return [
-    ...["home", "temporary=t", "away", "out"].map((each) => {
+    ...["home", "temporary=t", "away", "out", "ide", "programs"].map((each) => {
       const [name = "", of = name] = each.split("=");
       return `${name}=${quoted(join(place, of))}`;
     }),
     `node=${quoted(process.execPath)}`,
     `suite=${quoted(import.meta.dirname)}`,
     hasNamespaces ? "ip link set lo up" : "",
-    `of_another() { ${quoted("/usr/bin/env")} -i HOME="$1" ${quoted(process.execPath)} ${quoted(bin)} "$2" "$3"; }`,
+    `of_another() { /usr/bin/env -i HOME="$1" ${product} "$2" "$3"; }`,
     "set -e",
     row.before ?? "",
     "set +e",

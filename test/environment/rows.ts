@@ -6,9 +6,9 @@ const giveAway = `chown -R 54321:54321 "$home" "$temporary" "$away"`;
 
 /** Ordinary environments that are not this machine's, by name. */
 export const rows: Readonly<Record<string, Row>> = {
-  "nothing unusual": {},
+  "nothing unusual": { shown: "an ordinary machine" },
 
-  "HTTP_PROXY and HTTPS_PROXY": { env: { HTTP_PROXY: deadProxy, HTTPS_PROXY: deadProxy } },
+  "HTTP_PROXY and HTTPS_PROXY": { shown: "a proxy", env: { HTTP_PROXY: deadProxy, HTTPS_PROXY: deadProxy } },
   "http_proxy and https_proxy": { env: { http_proxy: deadProxy, https_proxy: deadProxy } },
   "ALL_PROXY and all_proxy": { env: { ALL_PROXY: "socks5://127.0.0.1:9", all_proxy: "socks5://127.0.0.1:9" } },
   "a proxy that Node itself obeys": { env: { NODE_USE_ENV_PROXY: "1", HTTP_PROXY: deadProxy, HTTPS_PROXY: deadProxy } },
@@ -42,6 +42,7 @@ export const rows: Readonly<Record<string, Row>> = {
   "HOME through a link": { env: { HOME: "$AWAY/link" }, before: `ln -s "$home" "$away/link"` },
   "HOME missing": { env: { HOME: "$AWAY/new/home" } },
   "HOME with blanks, umlauts and signs of a shell": {
+    shown: "a home with blanks and signs of a shell",
     env: { HOME: '$AWAY/Jörg  Müller\'s $(false) & "Söhne"' },
     before: `mkdir "$away/Jörg  Müller's \\$(false) & \\"Söhne\\""`,
   },
@@ -71,17 +72,27 @@ export const rows: Readonly<Record<string, Row>> = {
   },
   "TMPDIR missing": { env: { TMPDIR: "$AWAY/no/such/folder" } },
   "TMPDIR empty": { env: { TMPDIR: "" } },
-  "TMPDIR in which nothing can be run": { before: `mount -t tmpfs -o noexec tmpfs "$temporary"`, needs: "mount" },
+  "TMPDIR in which nothing can be run": {
+    shown: "`TMPDIR` in which nothing may run",
+    before: `mount -t tmpfs -o noexec tmpfs "$temporary"`,
+    needs: "mount",
+  },
   "TMPDIR that cannot be written": { before: `mount -t tmpfs -o ro tmpfs "$temporary"`, needs: "mount" },
 
   "PATH with blanks": { env: { PATH: "$AWAY/a folder:/usr/bin:/bin:: :" }, before: `mkdir "$away/a folder"` },
   "PATH empty": { env: { PATH: "" } },
   "PATH unset": { env: { PATH: undefined } },
   "no ps, no lsof": {
+    shown: "neither `ps` nor `lsof`",
     before: `for each in ps lsof ss ip; do file=$(command -v $each) && mount --bind /dev/null "$file"; done; true`,
     needs: "mount",
   },
-  "no /proc": { before: `mount -t tmpfs none /proc`, needs: "mount" },
+  "no /proc": {
+    shown: "no `/proc`",
+    before: `mount -t tmpfs none /proc`,
+    needs: "mount",
+    cannot: { found: /cannot see which programs run here/ },
+  },
   "/proc that hides other users": { before: `mount -o remount,hidepid=2 /proc`, needs: "mount" },
   "no machine id": { before: `mount --bind /dev/null /etc/machine-id`, needs: "mount" },
 
@@ -94,7 +105,7 @@ export const rows: Readonly<Record<string, Row>> = {
     before: `printf '::1 localhost\\n' >"$away/hosts"; mount --bind "$away/hosts" /etc/hosts`,
     needs: "mount",
   },
-  "no IPv6": { before: `sysctl -qw net.ipv6.conf.all.disable_ipv6=1`, needs: "mount" },
+  "no IPv6": { shown: "no IPv6", before: `sysctl -qw net.ipv6.conf.all.disable_ipv6=1`, needs: "mount" },
   "no IPv4": {
     before: `ip addr del 127.0.0.1/8 dev lo`,
     needs: "mount",
@@ -138,6 +149,7 @@ export const rows: Readonly<Record<string, Row>> = {
     },
   },
   "XDG folders that cannot be made": {
+    cannot: { setup: /cannot be written: /, undo: /Nothing was set up/ },
     env: { XDG_CONFIG_HOME: "/dev/null/a", XDG_DATA_HOME: "relative", XDG_CACHE_HOME: "/dev/null/b" },
   },
   NO_COLOR: { env: { NO_COLOR: "1" } },
@@ -159,12 +171,12 @@ export const rows: Readonly<Record<string, Row>> = {
     },
   },
   "certificates are not checked": { env: { NODE_TLS_REJECT_UNAUTHORIZED: "0" } },
-  "64 open files": { before: "ulimit -n 64" },
+  "64 open files": { shown: "64 open files", before: "ulimit -n 64" },
   "no core files, little stack": { before: "ulimit -c 0; ulimit -s 1024" },
 
-  "Node 22": { runtime: "node_modules/node-22/bin/node" },
-  "Node 26": { runtime: "node_modules/node-26/bin/node" },
-  Bun: { runtime: "node_modules/@oven/bun-linux-x64/bin/bun" },
+  "Node 22": { shown: "Node 22", runtime: "node_modules/node-22/bin/node" },
+  "Node 26": { shown: "Node 26", runtime: "node_modules/node-26/bin/node" },
+  Bun: { shown: "Bun", runtime: "node_modules/@oven/bun-linux-x64/bin/bun" },
 
   "programs that answer as those of macOS": {
     runtime: "$AWAY/node",
@@ -179,8 +191,9 @@ export const rows: Readonly<Record<string, Row>> = {
     ],
   },
 
-  "a user without a name": { before: giveAway, under: asOther, needs: "users" },
+  "a user without a name": { shown: "a user without a name", before: giveAway, under: asOther, needs: "users" },
   "a user without a name or HOME": {
+    cannot: { setup: /cannot be written: /, undo: /Nothing was set up/ },
     env: { HOME: undefined, MILLRACE_HOME: "$AWAY/millrace", XDG_DATA_HOME: "$AWAY/data" }, // the agent stores its sessions there
     before: giveAway,
     under: asOther,

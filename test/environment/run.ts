@@ -1,36 +1,44 @@
-import { chmodSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
 import type * as Stand from "../../simulator/index.ts";
 import { installPacked } from "../clients/packed.ts";
-import { say } from "../support/long-suite.ts";
+import { withSections } from "../clients/table.ts";
+import { buildOf } from "../single-file/built.ts";
+import { say, table } from "../support/long-suite.ts";
 import { judge } from "./judge.ts";
 import { openToAll, type Product, runRow, whyNot } from "./place.ts";
 import type { Row } from "./row.ts";
 import { rows } from "./rows.ts";
 
 /*
- * `npm test -- programs environment [EXPRESSION]`: the packed product in environments that are not this machine's, each in a network, processes
- * and mounts of its own. The regular expression picks rows by their names. Linux only.
+ * `npm test -- programs environment [EXPRESSION] [--update]`: the packed product in environments that are not this machine's, each in a network,
+ * processes and mounts of its own. The regular expression picks rows by their names. The rows of docs/platforms.md run as a program in one file too;
+ * `--update` writes the table there. Linux only.
  */
-const [word = ""] = process.argv.slice(2);
+const { values, positionals } = parseArgs({ options: { update: { type: "boolean" } }, allowPositionals: true });
 const counts = { passed: 0, failed: 0, skipped: 0 };
 
-async function tryRow(name: string, row: Row, product: Product): Promise<void> {
+/** What is wrong with a row, said as it is found; undefined where this machine cannot make it. */
+async function tryRow(name: string, row: Row, product: Product): Promise<Faults | undefined> {
   const missing =
     row.runtime?.startsWith("$") === false &&
     !existsSync(join(import.meta.dirname, "../../scripts/runtimes", row.runtime));
   const why = missing ? "`npm test -- programs runtimes` installs it" : whyNot(row);
   if (why !== undefined) {
     counts.skipped++;
-    return say(`skipped ${name}: ${why}`);
+    say(`skipped ${name}: ${why}`);
+    return;
   }
   const started = performance.now();
   const faults = judge(row, await runRow(row, product));
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  counts[faults.length === 0 ? "passed" : "failed"]++;
-  say(faults.length === 0 ? `ok      ${name} (${seconds} s)` : `FAILED  ${name} (${seconds} s)\n${faults.join("\n")}`);
+  counts[faults.size === 0 ? "passed" : "failed"]++;
+  const lines = [...faults].map(([step, fault]) => `\n  ${step}: ${fault}`);
+  say(`${faults.size === 0 ? "ok     " : "FAILED "} ${name} (${seconds} s)${lines.join("")}`);
+  return faults;
 }
 
 async function main(): Promise<void> {
@@ -57,15 +65,53 @@ async function main(): Promise<void> {
     settings,
     "acp",
   ];
-  const product = { bin: join(dist, "bin.js"), agent: words.map((each) => `"${each}"`).join(" ") };
-  const waiting = Object.entries(rows).filter(([name]) => new RegExp(word).test(name));
+  const agent = words.map((each) => `"${each}"`).join(" ");
+  const npm = { bin: join(dist, "bin.js"), isAlone: false, agent };
+  const file = { bin: await buildOf("0123abcd", home), isAlone: true, agent };
+  openToAll(dirname(file.bin));
+  const wanted = new RegExp(positionals[0] ?? "");
+  const waiting = Object.entries(rows).flatMap(([name, row]) => {
+    const ways = row.shown !== undefined && row.runtime === undefined ? { npm, file } : { npm };
+    return Object.entries(ways)
+      .map(([way, product]) => ({ name: way === "npm" ? name : `${name}, in one file`, row, way, product }))
+      .filter((each) => wanted.test(each.name));
+  });
+  const held: Held[] = [];
   const worker = async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await tryRow(...next, product);
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const { name, row, way, product } = next;
+      const faults = await tryRow(name, row, product);
+      if (row.shown !== undefined) held.push({ environment: row.shown, way, faults });
+    }
   };
   await Promise.all([worker(), worker()]);
   rmSync(home, { recursive: true, force: true });
+  if (values.update === true) writeTable(held);
   say(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
   if (counts.failed > 0) process.exitCode = 1;
+}
+
+type Faults = ReturnType<typeof judge>;
+/** What a row of the table came to in one way to install. */
+interface Held {
+  readonly environment: string;
+  readonly way: string;
+  readonly faults: Faults | undefined;
+}
+
+/** The table of docs/platforms.md: which steps hold in each environment, in each way that was tried. */
+function writeTable(held: readonly Held[]): void {
+  const shown = Object.values(rows).filter(({ shown }) => shown !== undefined);
+  const body = shown.map(({ shown: environment = "", cannot = {} }) => {
+    const ways = held.filter((each) => each.environment === environment);
+    const broken = new Set(ways.flatMap(({ faults = new Map<string, string>([["all", ""]]) }) => [...faults.keys()]));
+    const not = [...broken, ...Object.keys(cannot).map((step) => `${step} (it says why)`)];
+    const tried = ["npm", "file"].filter((way) => ways.some((each) => each.way === way && each.faults !== undefined));
+    return [environment, not.length === 0 ? "all" : `all but ${not.join(", ")}`, tried.join(", ")];
+  });
+  const page = join(import.meta.dirname, "../../docs/platforms.md");
+  const text = table(["Linux x64", "steps", "tried as"], body);
+  writeFileSync(page, withSections(readFileSync(page, "utf8"), { environments: text }));
 }
 
 await main();

@@ -46,7 +46,7 @@ function barrier(cannot: Barrier["cannot"], why: string, path: string): Barrier 
   const isOwn = statOf(path)?.uid === process.getuid?.();
   const hint = isOwn
     ? `Run \`chmod u+rwX ${word(path)}\`.`
-    : `It belongs to another user: ${lookAt(path)} Make it yours, or set MILLRACE_HOME to a folder of yours.`;
+    : `It belongs to another user: ${lookAt(path)} Make it yours. For Millrace's own files you can set MILLRACE_HOME to a folder of yours.`;
   return { cannot, why, hint };
 }
 

@@ -3,13 +3,14 @@ import { dirname } from "node:path";
 import { MillraceError, toMillraceError } from "../errors.ts";
 import { barrierTo, lookAt } from "./file-access.ts";
 
-const writable = "Make it writable, or set MILLRACE_HOME to a folder that you can write to.";
+const writable =
+  "Make it writable. For Millrace's own files you can set MILLRACE_HOME to a folder that you can write to.";
 const temporary = "Set TMPDIR to a folder that you can write to.";
 const space = "Free some space, then try again.";
 /** The hint says who may use the file, unless the barrier on the way to it was found. */
 const refused = "";
 const files = "Raise the limit (`ulimit -n 4096`), or end programs that keep many files open.";
-const place = "Remove that file, or set MILLRACE_HOME to another folder.";
+const place = "Remove that file. For Millrace's own files you can set MILLRACE_HOME to another folder.";
 /** Windows gives the same codes for a file that another program has open. */
 const open = [
   "you may not write there, or another program has it open",

@@ -57,8 +57,17 @@ export function applyChanges(folder: string, client: string, changes: readonly P
     }),
   ];
   writeAtomically(recordFile(folder, client), `${JSON.stringify({ files } satisfies AppliedChange, null, 2)}\n`, 0o600);
-  for (const { edit, before, after } of changes)
-    if (edit.isSecret || after !== (before ?? "")) writeAtomically(edit.file, after, edit.isSecret ? 0o600 : undefined);
+  let isUndoable = earlier !== undefined;
+  try {
+    for (const { edit, before, after } of changes) {
+      if (!edit.isSecret && after === (before ?? "")) continue;
+      writeAtomically(edit.file, after, edit.isSecret ? 0o600 : undefined);
+      isUndoable = true;
+    }
+  } catch (error) {
+    if (!isUndoable) removeSync(recordFile(folder, client)); // nothing was changed
+    throw error;
+  }
 }
 
 /** The changes that an undo would make to the files. Throws `invalid_request` when nothing was set up. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Worker } from "node:worker_threads";
+import { startThread } from "../../base/node/thread.ts";
 
 /** What is read of one PDF. */
 const mostPages = 100;
@@ -51,10 +51,8 @@ function readInWorker(base64: string): Promise<PdfText> {
   const pages: string[] = [];
   let [total, why] = [0, "it is damaged"];
   let limit: NodeJS.Timeout | undefined;
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  const url = new URL(`./pdf-worker.${extension}`, import.meta.url);
   const job: PdfJob = { base64, mostPages };
-  const worker = new Worker(url, { workerData: job, resourceLimits, stdout: true, stderr: true });
+  const worker = startThread("pdf-worker", import.meta.url, { data: job, resourceLimits });
   const end = (reason: string) => {
     why = reason;
     void worker.terminate();
