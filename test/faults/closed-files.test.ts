@@ -43,7 +43,6 @@ const rows: readonly Row[] = [
   ["config.toml", ["doctor", "config get serve.retention"], (file) => `${file}: you may not read it`],
   ["cascades.jsonl", ["doctor", "doctor --conversations"], closed],
   ["turns.db", ["doctor"], (file) => `${file} cannot be read: you may not read it`],
-  ["streams", ["chat Hello"], (file) => `you may not enter ${file}`],
 ];
 
 describe.skipIf(!hasFileModes)("a file that its user may not use", () => {
