@@ -124,6 +124,7 @@ describe("the guard", () => {
     expect(response.status).toBe(204);
     expect(response.headers.get("access-control-allow-headers")).toBe("authorization, x-stainless-os");
     expect(response.headers.get("access-control-allow-private-network")).toBe("true");
+    expect(response.headers.get("access-control-max-age")).toBe("600"); // seconds
     expect(response.headers.get("access-control-allow-origin")).toBe("https://app.example");
     const foreign = await request(path, { method: "OPTIONS", headers: { origin: "https://evil.example" } });
     expect(foreign.status).toBe(403);

@@ -141,6 +141,9 @@ test("a wait for the store ends when the store works again", async () => {
   const recovered = log.untilRecovered(never);
   await clock.advance(5_000);
   expect(said).toEqual(["degraded"]); // the same fault is told once
+  failing.fault = "broken";
+  await clock.advance(5_000);
+  expect(said).toEqual(["degraded", "internal"]); // and so is another one that takes its place
   failing.fault = "none";
   await clock.advance(1_000);
   await recovered;

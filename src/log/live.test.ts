@@ -196,6 +196,22 @@ describe("a store that fails", () => {
     await log.close();
   });
 
+  test.each([
+    ["nobody has taken it up", false],
+    ["another gateway has taken it up", true],
+  ])("and works again removes a turn that it took without an answer, unless %s", async (_, isTaken) => {
+    const { clock, failing, other, log } = await begin();
+    failing.answers = Promise.reject(new MillraceError("degraded", "The log's file was gone for a moment."));
+    failing.answers.catch(() => {});
+    const { turnId } = await created(log); // the store has it, and nobody here knows
+    failing.answers = Promise.resolve();
+    if (isTaken) await other.claim(turnId, "owner-2");
+    await clock.advance(2_000);
+    expect(log.degradedBy).toBeUndefined();
+    expect((await other.get(turnId)) !== undefined).toBe(isTaken);
+    await log.close();
+  });
+
   test("still lets this process cancel its turns", async () => {
     const { failing, log } = await begin();
     const { turnId } = await created(log);

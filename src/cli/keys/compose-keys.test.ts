@@ -7,6 +7,24 @@ import { Secret } from "../../base/secret.ts";
 import { composeKeys } from "./compose-keys.ts";
 import { createKey, readKeys, revokeKey } from "./key-record.ts";
 
+test("a lent key works until the last of those that hold it has left", () => {
+  const keys = composeKeys({
+    key: new Secret("mr-owner-key-0123456789"),
+    keysFile: join(tmpdir(), "millrace-no-keys.json"),
+    clock: new FakeClock(),
+    log: { write: () => {} },
+    nameOf: (uid) => uid,
+  });
+  const key = new Secret("a-key-of-a-run-0123456789");
+  const holders = [new AbortController(), new AbortController()];
+  for (const { signal } of holders) keys.lend({ client: "codex", key }, signal);
+  const held = [keys.find(key), ...holders.map((holder) => (holder.abort(), keys.find(key)))];
+  const works = { state: "works", caller: { name: "codex", owner: false } };
+  expect(held).toMatchObject([works, works, undefined]);
+  keys.lend({ client: "codex", key }, AbortSignal.abort());
+  expect(keys.find(key)).toBeUndefined();
+});
+
 test("keys are shown with what they may and have used, without anything that belongs to their value", () => {
   const folder = mkdtempSync(join(tmpdir(), "millrace-keys-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,9 +1,11 @@
 import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import OpenAI from "openai";
 import { ResponsesWS } from "openai/resources/responses/ws";
 import { afterEach, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { systemClock } from "../../base/clock.ts";
+import { Secret } from "../../base/secret.ts";
 import { fakeGateway, fakeKey } from "../gateway.fake.ts";
 import { finished, started, text } from "../turn-events.fake.ts";
 import type { ConnectionLimits } from "./connection-limits.ts";
@@ -15,8 +17,11 @@ afterEach(async () => {
   for (const one of opened.splice(0).reverse()) await one.close();
 });
 
+const keyOf = (name: string) => (name === "owner" ? fakeKey : `mr-test-key-of-${name}-0123456789`);
+
 async function listening(limits: Partial<ConnectionLimits> = {}) {
-  const fake = fakeGateway({ clock: systemClock });
+  const keys = ["owner", "one", "two", "three"].map((name) => ({ name, key: new Secret(keyOf(name)) }));
+  const fake = fakeGateway({ clock: systemClock, keys });
   fake.turns.script = () => [started, text("Hi"), finished("Hi")];
   const here: Listener = await fake.gateway.listen({ host: "127.0.0.1", port: 0, limits });
   opened.push(here);
@@ -204,6 +209,39 @@ describe.runIf(canServeSockets())("the Responses API over a WebSocket", () => {
     await once(idle.socket, "close"); // the times are over
     turns.emit(turns.turnId(0), finished("Hi"));
     expect((await answer).at(-1)?.type).toBe("response.completed");
+  });
+
+  it("has 64 places, 32 of them for issued keys and 16 for each of these, and a place is free again once its client has left", async () => {
+    const { port } = await listening();
+    /** Opens so many connections, and answers how many of them got a place. */
+    const enter = async (name: string, times: number) => {
+      const sockets: WebSocket[] = [];
+      for (let time = 0; time < times; time++) {
+        const headers = { authorization: `Bearer ${keyOf(name)}` };
+        const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/responses`, { headers });
+        socket.on("error", () => {});
+        opened.push({ close: () => socket.terminate() });
+        const refused = once(socket, "unexpected-response").then(
+          ([, answer]) => (answer as IncomingMessage).statusCode,
+        );
+        const status = await Promise.race([once(socket, "open").then(() => "open"), refused]);
+        if (status === "open") sockets.push(socket);
+        else expect(status).toBe(503);
+      }
+      return sockets;
+    };
+    const [first] = await enter("one", 16);
+    const counts = [];
+    for (const [name, times] of [
+      ["one", 1],
+      ["two", 17],
+      ["three", 1],
+      ["owner", 33],
+    ] as const)
+      counts.push((await enter(name, times)).length);
+    expect(counts).toEqual([0, 16, 0, 32]);
+    first?.terminate();
+    await expect.poll(async () => (await enter("one", 1)).length).toBe(1);
   });
 
   it("tells its clients that the gateway stops", async () => {

@@ -73,6 +73,20 @@ function expectSome(of: FallbackHistory): void {
   expect(of.snapshots({ sinceMs: 0, untilMs: now * 2 })).toHaveLength(1);
 }
 
+it.each([
+  [50_000, ["turn_2", "turn_1"]],
+  [50_001, ["turn_2"]],
+])("of %i entries that wait for their file the newest 50,000 are stored", async (entries, stored) => {
+  writeFileSync(file, "x".repeat(4_096));
+  const opened = open();
+  opened.addTurn(turn(1));
+  for (let n = 2; n < entries; n++) opened.addTurns([]);
+  opened.addTurn(turn(2));
+  rmSync(file);
+  while (opened.degradedBy !== undefined) await tryAgain();
+  expect(opened.turns({ sinceMs: 0, untilMs: now * 2, limit: 9 }).map(({ turnId }) => turnId)).toEqual(stored);
+});
+
 describe("a history whose file cannot be used at the start", () => {
   it("keeps what is added while the file is locked, shows no partial result, and recovers by itself", async () => {
     openHistory({ file }).close();
