@@ -185,7 +185,7 @@ describe("the OpenCode plugin", () => {
   it("offers the models that the user chose where no gateway can start, so that no prompt goes to another vendor, and answers with the program's own reason", async () => {
     const { folder } = await fakeGateway();
     writeFileSync(join(folder, "gateway.json"), "{}");
-    const program = '#!/bin/sh\necho "Millrace needs Node 22.13 or newer." >&2\nexit 69\n';
+    const program = '#!/bin/sh\nprintf "%3000s\\n" . >&2\necho "Millrace needs Node 22.13 or newer." >&2\nexit 69\n';
     writeFileSync(join(folder, "node"), program, { mode: 0o755 });
     const config: OpenCodeConfig = { model: "millrace/gpt-y", small_model: "millrace/plain" };
     const { input } = plugged(folder);
@@ -335,7 +335,7 @@ describe("the quota in words", () => {
     expect(quotaText({ data: [], errors: [] })).toBe("No IDE reports its limits.");
   });
 
-  it("counts only metered windows as low", () => {
+  it("counts a metered window as low from nine tenths on", () => {
     const [data] = limits.data;
     const quota = {
       ...limits,
@@ -343,13 +343,18 @@ describe("the quota in words", () => {
         {
           ...data,
           windows: [
-            { ...window, utilization: 0.5 },
+            { ...window, utilization: 0.899 },
             { ...window, id: "w", state: "unknown", utilization: 1 },
+            { ...window, label: "Low", utilization: 0.9 },
+            { ...window, label: "Gone", utilization: 1 },
           ],
         },
       ],
     };
-    expect(lowWindows(parseQuota(quota))).toEqual([]);
+    expect(lowWindows(parseQuota(quota)).map(({ text }) => text.split(":")[0])).toEqual([
+      "Low is running low",
+      "Gone is used up",
+    ]);
   });
 });
 

@@ -82,8 +82,8 @@ describe("a server that fails while it is polled", () => {
   });
 
   describe("on a build that tells neither its status nor the end of a text", () => {
-    const bare = (script: Script) => {
-      const its = setUp(script);
+    const bare = (script: Script, options: Parameters<typeof setUp>[1] = {}) => {
+      const its = setUp(script, options);
       its.server.capability = { ...its.server.capability, steps: false };
       its.server.onCall = (call) => {
         if (call === "getStatus") throw failure("not_implemented");
@@ -98,6 +98,12 @@ describe("a server that fails while it is polled", () => {
       expect(events.at(-1)).toMatchObject({ type: "failed", error });
       expect(replay(events).text).toBe("Hel");
       expect(clock.monotonic()).toBeGreaterThan(5 * 60_000);
+    });
+
+    test("a text that rests is given up no later than a turn that shows no sign of life", async () => {
+      const { run, clock } = bare([(t) => t.plan(), (t) => t.write("Hel")], { silenceMs: 60_000 });
+      expect((await run()).at(-1)).toMatchObject({ error: { message: expect.stringContaining("for 1 min") } });
+      expect(clock.monotonic()).toBeLessThan(2 * 60_000);
     });
 
     test("a text that goes on after more than a minute is whole", async () => {

@@ -3,10 +3,11 @@ import { FakeClock } from "../../base/clock.fake.ts";
 import { lostPrompt, MillraceError, unsentPrompt } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
-import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
+import { CascadeRunStatus, ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { eventsOf } from "../backend.ts";
 import { FakeLanguageServer, type Script } from "../language-server.fake.ts";
 import { replay } from "../replay.fake.ts";
+import { FakeTrajectory } from "../trajectory.fake.ts";
 import { answer, finished, prompt, setUp, successor } from "./set-up-cascade.fake.ts";
 
 describe("a prompt is sent at most once", () => {
@@ -327,6 +328,20 @@ describe("following", () => {
     await run(false, (event) => event.type === "text" && notedAtText.push(lines.length));
     expect(notedAtText[0]).toBe(1);
     expect(lines).toEqual(noted);
+  });
+
+  test.each([
+    ["RUNNING", 1],
+    ["BUSY", 1],
+    ["IDLE", 0],
+  ] as const)("a trajectory that is %s is cancelled %i times before it is archived", async (status, times) => {
+    const { server, backends, controller } = setUp();
+    const cascadeId = "cascade-left" as CascadeId;
+    const trajectory = new FakeTrajectory();
+    trajectory.status = CascadeRunStatus[status];
+    server.trajectories.set(cascadeId, trajectory);
+    await (await backends.choose(prompt, controller.signal)).archive(cascadeId, controller.signal);
+    expect([server.cancelled.length, server.archived]).toEqual([times, [cascadeId]]);
   });
 
   test("the stop button in the IDE fails a kept turn, and it is archived", async () => {

@@ -20,6 +20,23 @@ describe("followSteps", () => {
     ]);
   });
 
+  test("steps that a server lost are gone only if five polls in a row lack them", () => {
+    const { trajectory, follower } = started();
+    trajectory.write("Hel");
+    follower.poll();
+    const { steps } = trajectory;
+    const known = follower.state.entries.length;
+    const lacking = (polls: number) => {
+      trajectory.steps = steps.slice(0, -1);
+      for (let poll = 0; poll < polls; poll++) follower.poll();
+      return follower.state.entries.length;
+    };
+    expect(lacking(5)).toBe(known);
+    trajectory.steps = steps;
+    follower.poll(); // it has them again: it is counted anew
+    expect([lacking(5), lacking(1)]).toEqual([known, known - 1]);
+  });
+
   test("a poll asks for the last answer and what follows it only", () => {
     const { trajectory, follower } = started();
     follower.poll();

@@ -365,3 +365,50 @@ test("a turn whose session was replaced in its midst is found in the new one aft
   expect(await child.whileTimePasses(resumed)).toMatchObject([{ type: "text", delta: "Hello." }, { type: "failed" }]);
   expect(child.count("session/prompt")).toBe(0);
 });
+
+/** What the agent does in a turn, and the turn's request; each ends in a way of its own. */
+const endings: Readonly<
+  Record<string, { readonly mute?: string; readonly more?: Partial<Prompt>; readonly stop?: true }>
+> = {
+  "that is answered": {},
+  "whose agent takes no tools": { more: { native } },
+  "whose stored session is without its prompt": { more: continued },
+  "that is stopped while a session opens": { mute: "session/new", stop: true },
+  "that is stopped while it is answered": { mute: "session/prompt", stop: true },
+};
+
+test.each(Object.entries(endings))(
+  "a turn %s gives its process back, which ends five minutes later",
+  async (_, { mute, more, stop }) => {
+    const child = new PlayedAgent(...(mute === undefined ? [] : [mute]));
+    let hasEnded = false;
+    void child.exited.then(() => (hasEnded = true));
+    const { backend } = open(child);
+    const stopping = new AbortController();
+    const turn = collected(
+      backend.run({ ...promptFor("default"), ...more }, { ...options, keep: false }, stopping.signal),
+    );
+    if (stop && mute !== undefined) {
+      await until(() => child.count(mute) > 0);
+      stopping.abort("cancel");
+      await child.speak(mute);
+    }
+    await child.whileTimePasses(turn);
+    expect(hasEnded).toBe(false);
+    await child.clock.advance(5 * 60_000 + 2_000);
+    expect(hasEnded).toBe(true);
+  },
+);
+
+test("a process that nobody is signed in to is not asked again: a sign-in counts from the next turn on", async () => {
+  const child = new PlayedAgent("session/prompt");
+  const ask = askingAll(child);
+  const failed = child.whileTimePasses(ask());
+  await until(() => child.count("session/prompt") === 1);
+  const { id } = child.asked.findLast(({ method }) => method === "session/prompt") ?? {};
+  child.say({ id, error: { code: -32000, message: "authentication required" } });
+  expect((await failed).at(-1)).toMatchObject({ type: "failed", error: { code: "not_signed_in" } });
+  await child.speak("session/prompt");
+  await child.whileTimePasses(ask());
+  expect(child.count("initialize")).toBeGreaterThan(1);
+});
