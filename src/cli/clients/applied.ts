@@ -203,7 +203,14 @@ function withValue(text: string, set: SetValue, edit: FileEdit): string {
   return writeValue(text, [...path, at >= 0 ? at : present.length], value, edit);
 }
 
-function writeValue(text: string, path: Path, value: unknown, { kind, file }: FileEdit): string {
+function writeValue(text: string, path: Path, value: unknown, edit: FileEdit): string {
+  const { kind, file } = edit;
+  for (const [i, step] of path.entries()) {
+    const holder = valueAt(text, path.slice(0, i), edit);
+    if (holder === undefined || (holder === null && kind === "yaml")) break; // it is made
+    if (typeof holder !== "object" || holder === null || Array.isArray(holder) !== (typeof step === "number"))
+      throw unreadable(file, `form of settings (\`${path.slice(0, i).join(".")}\` has another type)`);
+  }
   if (kind === "json") {
     const whole = text.trim() === "" ? "{}\n" : text;
     return applyEdits(whole, modify(whole, [...path], value, formatting(whole)));

@@ -220,6 +220,17 @@ describe("millrace setup", () => {
     write(files["opencode"] ?? "", "{ not json");
     expect((await millrace(["setup", "opencode", "--yes"])).stderr).toContain("is no valid JSON object");
     expect(read(files["opencode"] ?? "")).toBe("{ not json");
+    const claude = files["claude-code"] ?? "";
+    for (const text of ['{"env":[]}', '{"env":5}', '{"env":null}']) {
+      write(claude, text);
+      expect((await millrace(["setup", "claude-code", "--yes"])).stderr).toContain("`env` has another type");
+      expect(read(claude)).toBe(text);
+    }
+    write(claude, "{}");
+    expect((await millrace(["setup", "claude-code", "--yes"])).code).toBe(0);
+    write(claude, '{"env":[');
+    const undone = await millrace(["setup", "claude-code", "--undo", "--yes"]);
+    expect([undone.code, undone.stderr]).toEqual([64, expect.stringContaining("is no valid JSON object")]);
   });
 
   it.runIf(hasFileModes)("writes through a link and keeps the file's mode", async () => {
