@@ -91,6 +91,6 @@ it("the SDKs raise their own class for what is not served, in their API's form",
       (refused: unknown) => refused,
     );
     expect(error).toBeInstanceOf(AnthropicNotFoundError);
-    expect(error).toMatchObject({ error: { type: "error", error: { type: "invalid_request_error" } } });
+    expect(error).toMatchObject({ error: { type: "error", error: { type: "not_found_error" } } });
   }
 });

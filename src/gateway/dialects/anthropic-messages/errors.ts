@@ -25,6 +25,9 @@ const types: Readonly<Record<ErrorKind, string>> = {
   fault: "api_error",
 };
 
+/** The API's own types of refusals of the whole request. */
+const typesByStatus: Readonly<Record<number, string>> = { 404: "not_found_error", 413: "request_too_large" };
+
 const says: FirstSentences = {
   model: (error) => `model: ${modelIn(error)}.`,
   size: (error) => {
@@ -36,17 +39,21 @@ const says: FirstSentences = {
   busy: () => "Overloaded.",
 };
 
-/** An error as status, headers and body of the Messages API, with ours beside (`code`, `param`, `details`, `resets_at`). */
+/**
+ * An error as status, headers and body of the Messages API, with ours beside (`code`, `param`, `details`, `resets_at`). `refusal`: the status of a
+ * request that was refused as a whole.
+ */
 export function encodeAnthropicError(
   error: ErrorRecord,
   requestId: string,
+  refusal?: number,
 ): WireError & { readonly body: Readonly<Record<string, unknown>> } {
   const { kind, status, anthropicStatus = status } = rowOf(error);
   const finalType = kind === "quota" ? "billing_error" : types.request;
   const body = {
     type: "error",
     error: {
-      type: isFinal(error) ? finalType : types[kind],
+      type: typesByStatus[refusal ?? 0] ?? (isFinal(error) ? finalType : types[kind]),
       message: messageOf(error, says),
       code: error.code,
       hint: error.hint,
