@@ -90,7 +90,7 @@ async function begin(body: ChatBody, key: string, way: ChatWay, context: Command
       }
       const failed = code === undefined || signal.aborted ? undefined : await failedTurn(key, way, signal);
       if (failed !== undefined) return failed; // its own events say how it failed
-      await tries.again(error);
+      await tries.again(error, isKept);
     }
   }
 }

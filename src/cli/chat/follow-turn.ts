@@ -55,9 +55,13 @@ export function openTries({ io: { clock }, out, signal }: CommandContext) {
       isAway = false;
       fruitless = 0;
     },
-    /** Waits before the next try. Throws an error that is no lost connection, and the reason of a loss that lasts. */
-    async again(error: unknown): Promise<void> {
+    /**
+     * Waits before the next try. Throws an error that is no lost connection, and the reason of a loss that lasts, or after which a repetition
+     * could be a second prompt.
+     */
+    async again(error: unknown, isRepeatable = true): Promise<void> {
       if (signal.aborted || !(error instanceof ConnectionLoss)) throw error;
+      if (!isRepeatable) throw error.cause;
       fruitless++;
       const waitMs = waitBefore(fruitless, backoff, Math.random);
       if (waitMs === undefined) throw error.cause;
