@@ -80,7 +80,7 @@ describe("routes", () => {
     expect(wrong.status).toBe(405);
     expect(wrong.headers.get("allow")).toBe("POST");
     const anthropic = await request("/v1/messages/nowhere");
-    expect(await anthropic.json()).toMatchObject({ type: "error", error: { type: "invalid_request_error" } });
+    expect(await anthropic.json()).toMatchObject({ type: "error", error: { type: "not_found_error" } });
   });
 
   it("puts the same id on the response, in the error and in the log", async () => {
