@@ -118,14 +118,19 @@ describe("a Gemini request", () => {
         fileData: { mimeType: "application/pdf", fileUri: "https://generativelanguage.googleapis.com/v1beta/files/x" },
       },
       { executableCode: { code: "1" } },
+      { inlineData: { data: 5 } },
+      { fileData: { fileUri: null } },
     ];
     const { request, leftOut } = parse({}, { contents: [{ parts }] });
     expect(request.messages[0]?.parts).toEqual([
       { type: "image", mimeType: "image/jpeg", base64: "iVBORw0KGgo=" },
       { type: "text", text: "a text" },
-      { type: "text", text: expect.stringContaining("a PDF that this gateway cannot read") as string },
+      ...["a PDF", "a file", "a file"].map((what) => ({
+        type: "text",
+        text: expect.stringContaining(`${what} that this gateway cannot read`) as string,
+      })),
     ]);
-    expect(leftOut).toEqual(["fileData", "executableCode"]);
+    expect(leftOut).toEqual(["fileData", "executableCode", "inlineData"]);
   });
 
   it.each([

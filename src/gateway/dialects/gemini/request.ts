@@ -197,15 +197,22 @@ function readPart(part: JsonObject, path: string, history: History, read: ReadPa
     const { id, name, args: input } = objectOf(called);
     read.calls.push(...readCall({ id, name, input }, history));
   } else if (result) read.results.push(resultOf(result, `${path}.functionResponse`, history));
-  else if (inlineData) {
-    const { displayName: name, ...said } = parseAt(blob, inlineData, `${path}.inlineData`);
-    read.parts.push(...fileParts(history, "inlineData", `${path}.inlineData`, { ...said, name }));
-  } else if (fileData) {
-    const { fileUri: elsewhere, mimeType } = parseAt(file, fileData, `${path}.fileData`);
-    read.parts.push(...fileParts(history, "fileData", `${path}.fileData`, { mimeType, elsewhere }));
-  } else if ("text" in part)
+  else if (inlineData || fileData)
+    read.parts.push(
+      ...history.readFile(inlineData ? "inlineData" : "fileData", "a file", () => fileOf(part, path, history)),
+    );
+  else if ("text" in part)
     read.parts.push(...history.read("text", () => textParts([parseAt(textPart, part, path).text]), []));
   else history.leaveOut(Object.keys(part).find((name) => name !== "thoughtSignature") ?? "part");
+}
+
+function fileOf({ inlineData, fileData }: JsonObject, path: string, history: History): Part[] {
+  if (inlineData) {
+    const { displayName: name, ...said } = parseAt(blob, inlineData, `${path}.inlineData`);
+    return fileParts(history, "inlineData", `${path}.inlineData`, { ...said, name });
+  }
+  const { fileUri: elsewhere, mimeType } = parseAt(file, fileData, `${path}.fileData`);
+  return fileParts(history, "fileData", `${path}.fileData`, { mimeType, elsewhere });
 }
 
 /** A result: what the function gave, without the member that clients put it in. `error` as the only member is a failure. */
