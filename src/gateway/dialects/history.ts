@@ -112,9 +112,9 @@ export class History {
 }
 
 /**
- * Calls with an id each, and results at the calls that they answer. One without an id answers the first open call of its name; one without a name too, the first
- * open call. A result whose call is not here is the user's text: clients shorten their history between a call and its result, and some
- * bring news in this form.
+ * Calls with an id each, and results at the calls that they answer. A result without an id answers the first open call of its name; one without
+ * a name too, the first open call. A result whose call is not here is the user's text: clients shorten their history between a call and its
+ * result, and some bring news in this form.
  */
 export function pairResults(messages: readonly Message[]): Message[] {
   const open: ToolCall[] = [];

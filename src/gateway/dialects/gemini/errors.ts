@@ -39,8 +39,8 @@ const googleStatuses: Readonly<Record<number, string>> = {
 };
 
 /**
- * An error as Google's APIs write it. `code`: the status, which the body repeats. `details` have our own code, and what Gemini CLI looks for: a plan that is used up for the day, or a
- * short wait.
+ * An error as Google's APIs write it. `code`: the status, which the body repeats. `details` have our own code, and what Gemini CLI looks for:
+ * a plan that is used up for the day, or a short wait.
  */
 export function encodeGeminiError(error: ErrorRecord, requestId: string, code = statusFor(error)): WireError {
   const type = (name: string) => `type.googleapis.com/google.rpc.${name}`;
