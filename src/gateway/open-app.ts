@@ -127,7 +127,7 @@ function guard(gateway: Gateway, policy: GuardPolicy, c: GatewayContext): void {
   c.caller = authenticate(policy, headers) ?? (inSession() ? ownerOf(policy) : undefined);
   const isFile = method === "GET" && gateway.dashboard?.has(path) === true;
   if (c.caller === undefined && method !== "OPTIONS" && !isOpen(method, path) && !isFile)
-    throw unservedApi(path) ?? unauthenticated(policy, headers);
+    throw unservedApi(method, path) ?? unauthenticated(policy, headers);
 }
 
 /** An error that a route throws, as its API's error. */

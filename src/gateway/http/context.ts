@@ -23,7 +23,7 @@ import type { ConsentBook, GatewayMeter, StoreState } from "./options.ts";
 import { Refusal } from "./refusal.ts";
 import type { RefusedBook } from "./refused.ts";
 import { jsonResponse, type Reply } from "./reply.ts";
-import { deploymentOf, foldPath, headersOf, requestIdOf } from "./request-headers.ts";
+import { type Api, apiOf, deploymentOf, foldPath, headersOf, requestIdOf } from "./request-headers.ts";
 import type { Timing } from "./timing.ts";
 
 /** A request that a route answers. */
@@ -34,6 +34,8 @@ export class GatewayContext {
   readonly deployment: string | undefined;
   /** As routes are looked up by: see `foldPath`. */
   readonly path: string;
+  /** In whose form it is answered. */
+  readonly api: Api;
   readonly headers: Headers;
   readonly search: URLSearchParams;
   /** Aborts when the client's connection is gone before it has the whole response. */
@@ -62,8 +64,9 @@ export class GatewayContext {
     this.incoming = incoming;
     this.method = method;
     const path = foldPath(pathname);
-    const isGoogles = headers.has("x-goog-api-client"); // Google's list and OpenAI's have the same path
-    this.path = isGoogles ? path.replace(/^\/v1(?=\/models(?:\/|$))/, "/v1beta") : path;
+    this.api = apiOf(pathname, headers);
+    // Google's list and OpenAI's have the same path
+    this.path = this.api === "gemini" ? path.replace(/^\/v1(?=\/models(?:\/|$))/, "/v1beta") : path;
     const key = searchParams.get("key"); // only Google's programs put it there
     this.deployment = deploymentOf(pathname);
     this.headers = headers;
@@ -186,28 +189,23 @@ export interface StatusParts {
 /** The parts of all groups. */
 export type GatewayParts = TurnParts & ListParts & ModelParts & KeyParts & PageParts & StatusParts;
 
-/** Whether the caller uses Anthropic's API: by the path, or by its SDK's headers if the path is not of OpenAI's API alone. */
-export function asksInAnthropic(path: string, headers: Headers): boolean {
-  if (/^\/v1\/messages(?:\/|$)/.test(path)) return true;
-  if (/^\/v1\/(?:chat|completions|responses)(?:\/|$)/.test(path)) return false;
-  return headers.has("anthropic-version") || /^claude-cli\b/i.test(headers.get("user-agent") ?? "");
-}
-
 /** `status`: that of a refusal, where it is not the one of its code. */
 type EncodeError = (...given: [...Parameters<Dialect["encodeError"]>, status?: number]) => WireError;
 
-function errorEncoder({ path, headers }: GatewayContext): EncodeError {
-  if (path.startsWith("/api/")) return encodeOllamaError;
-  if (path.startsWith("/v1beta/")) return encodeGeminiError;
-  return asksInAnthropic(path, headers) ? encodeAnthropicError : encodeOpenAiError;
-}
+const errorEncoders: Readonly<Record<Api, EncodeError>> = {
+  openai: encodeOpenAiError,
+  lmstudio: encodeOpenAiError,
+  anthropic: encodeAnthropicError,
+  gemini: encodeGeminiError,
+  ollama: encodeOllamaError,
+};
 
 /** An error in the caller's own API. */
 export function respondError(c: GatewayContext, error: unknown): Reply {
   const ours = toMillraceError(error);
   if (ours.code === "internal") c.logFields.error = describeBug(error);
   c.logFields.code = ours.code;
-  const encode = errorEncoder(c);
+  const encode = errorEncoders[c.api];
   if (!(ours instanceof Refusal)) return respond(c, encode, ours.toRecord());
   const reply = respond(c, (record, id) => encode(record, id, ours.status), ours.toRecord());
   return { ...reply, status: ours.status, headers: { ...reply.headers, ...ours.headers } };

@@ -149,6 +149,11 @@ describe("one table of doors: what people write before a route", () => {
     ["/v1/models/a:high", "/v1/models/a:high"],
     ["/v1beta/openai/chat/completions", "/v1/chat/completions"],
     ["/v1beta/openai/models", "/v1/models"],
+    ["/v1beta/openai/hologram", "/v1/hologram"],
     ["/v1beta/interactions", "/v1beta/interactions"],
+    ["/v1/models/a:batchGenerateContent", "/v1beta/models/a:batchGenerateContent"],
+    ["/api/v0/models", "/v1/models"],
+    ["/api/v0/chat/completions", "/v1/chat/completions"],
+    ["/api/v0/embeddings", "/api/embeddings"],
   ])("%s is %s", (path, folded) => expect(foldPath(path)).toBe(folded));
 });

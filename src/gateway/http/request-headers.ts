@@ -23,10 +23,13 @@ const routesOfVersion1 =
   /^\/(chat\/completions|completions|models|messages|responses?|embeddings|audio|images|moderations)(?=\/|$)/;
 
 /** What people write before a route, in any order and number: each API's own first words. */
-const doorWords = /^(?:\/(?:v1|v1beta|v1alpha|api|openai|anthropic|ollama|gemini)(?=\/|$))+/;
+const doorWords = /^(?:\/(?:v0|v1|v1beta|v1alpha|api|openai|anthropic|ollama|gemini)(?=\/|$))+/;
 
-/** The methods of Gemini's API stand behind the name of a model. */
-const geminiMethod = /^\/models\/.+:(?:\w*[gG]enerateContent|countTokens|\w*[eE]mbedContents?)$/;
+/** The methods of Gemini's API stand behind the name of a model, and have capitals inside. */
+const geminiMethod = /^\/models\/.+:(?:[a-z]+[A-Z]\w*|predict)$/;
+
+/** Google's and other addresses of OpenAI's API. */
+const openAiDoor = /\/(?:v1beta|v1alpha|gemini)\/openai(?=\/|$)/;
 
 const deployment = /^\/openai\/deployments\/([^/]+)(?=\/)/;
 
@@ -49,15 +52,35 @@ export function foldPath(pathname: string): string {
   const path = pathname
     .replace(/\/{2,}/g, "/")
     .replace(/(.)\/+$/, "$1")
-    .replace(deployment, "");
+    .replace(deployment, "")
+    .replace(openAiDoor, "/v1");
   const [words = ""] = doorWords.exec(path) ?? [];
   const rest = path.slice(words.length);
-  const isGoogles = /\/v1(?:beta|alpha)|\/gemini/.test(words) && !words.includes("/openai"); // Google's own address has `/v1beta/openai`
+  const isGoogles = /\/v1(?:beta|alpha)|\/gemini/.test(words);
   if (geminiMethod.test(rest) || (isGoogles && /^\/models(?=\/|$)/.test(rest))) return `/v1beta${rest}`;
   const base = /^.*(\/v1(?:beta|alpha)?|\/api)(?=\/|$)/.exec(words)?.[1];
   const isVersion1 = routesOfVersion1.test(rest) && !(base === "/api" && rest.startsWith("/embeddings"));
   const door = isVersion1 ? "/v1" : (base ?? (rest === "" ? words : ""));
   return `${door}${rest}`.replace(/^\/v1\/response(?=\/|$)/, "/v1/responses") || "/";
+}
+
+/** An API in whose form a request is answered. */
+export type Api = "openai" | "lmstudio" | "anthropic" | "gemini" | "ollama";
+
+/** The API of a request: the one that has its route, else the one that the first words of its path name, else that of its SDK. */
+export function apiOf(pathname: string, headers: Headers): Api {
+  const path = foldPath(pathname);
+  if (/^\/v1\/(?:chat|completions|responses)(?:\/|$)/.test(path)) return "openai";
+  if (/^\/v1\/messages(?:\/|$)/.test(path)) return "anthropic";
+  if (/^\/v1(?:beta|alpha)(?:\/|$)/.test(path)) return "gemini";
+  if (/^\/api(?:\/|$)/.test(path)) return "ollama";
+  const [words = ""] = doorWords.exec(pathname.replace(openAiDoor, "/v1")) ?? [];
+  if (words.includes("/v0")) return "lmstudio";
+  const named = (["anthropic", "gemini", "ollama"] as const).find((name) => words.includes(name));
+  if (named !== undefined) return named;
+  if (headers.has("x-goog-api-client")) return "gemini";
+  const isAnthropics = headers.has("anthropic-version") || /^claude-cli\b/i.test(headers.get("user-agent") ?? "");
+  return isAnthropics ? "anthropic" : "openai";
 }
 
 /**

@@ -23,7 +23,7 @@ import { turnSearchRoute } from "./turn-search.ts";
 import { turnsRoutes } from "./turns-routes.ts";
 import { usageRoutes } from "./usage-routes.ts";
 
-/** Every route of the gateway, in the order in which they are tried. */
+/** Every route of the gateway. */
 export const routes: readonly Route[] = [
   defineRoute("turns", "POST /v1/chat/completions", {
     summary: "OpenAI Chat Completions.",

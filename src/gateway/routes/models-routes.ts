@@ -2,7 +2,7 @@ import { isDegraded, MillraceError } from "../../base/errors.ts";
 import type { JsonObject } from "../../base/json.ts";
 import type { Model } from "../../models/model.ts";
 import { inOrder } from "../../models/model-order.ts";
-import { asksInAnthropic, type GatewayContext, type ModelParts } from "../http/context.ts";
+import type { GatewayContext, ModelParts } from "../http/context.ts";
 import { jsonResponse } from "../http/reply.ts";
 import { modelAnswerSchema, modelListSchema } from "./answer-schemas.ts";
 import { defineRoute, limitIn } from "./route.ts";
@@ -48,11 +48,11 @@ export function listed(models: readonly Model[]): readonly Model[] {
 }
 
 /** `GET /v1/models` as OpenAI answers it, with limits beside for clients that look. */
-export function openAiModelList(models: readonly Model[]): unknown {
-  return { object: "list", data: listed(models).map(openAiModel) };
+export function openAiModelList(models: readonly Model[], modelOf = openAiModel): unknown {
+  return { object: "list", data: listed(models).map(modelOf) };
 }
 
-export function openAiModel(model: Model): unknown {
+export function openAiModel(model: Model): JsonObject {
   return {
     id: model.name,
     object: "model",
@@ -61,6 +61,21 @@ export function openAiModel(model: Model): unknown {
     ...(model.isDefault ? { default: true } : {}),
     display_name: model.label,
     ...limits(model),
+  };
+}
+
+/** The same with what LM Studio's `GET /api/v0/models` has beside. Programs that know its address refuse a list without these. */
+function lmStudioModel(model: Model): JsonObject {
+  const { vendor, family, supportsImages, contextTokens } = model;
+  return {
+    ...openAiModel(model),
+    type: supportsImages ? "vlm" : "llm",
+    publisher: vendor,
+    arch: family ?? vendor,
+    compatibility_type: "gguf",
+    state: "loaded",
+    ...(contextTokens === undefined ? {} : { max_context_length: contextTokens, loaded_context_length: contextTokens }),
+    capabilities: ["tool_use"],
   };
 }
 
@@ -215,7 +230,9 @@ export const modelsRoutes = [
     async handle(parts, c) {
       const query = c.search;
       const { models } = await modelsInOrder(parts, { refresh: query.get("refresh") === "1" }, c.signal);
-      return jsonResponse(anthropic(c) ? anthropicModelList(models, query) : openAiModelList(models));
+      return jsonResponse(
+        c.api === "anthropic" ? anthropicModelList(models, query) : openAiModelList(models, modelFor(c)),
+      );
     },
   }),
   defineRoute("models", "GET /v1/models/{id}", {
@@ -225,14 +242,14 @@ export const modelsRoutes = [
     async handle(parts, c) {
       const id = idOf(c.path);
       const { model } = await parts.models.resolve(fromAnthropicId(id), undefined, c.signal);
-      if (!anthropic(c)) return jsonResponse(openAiModel(model));
+      if (c.api !== "anthropic") return jsonResponse(modelFor(c)(model));
       return jsonResponse(anthropicModel(model, await parts.models.list({ refresh: false }, c.signal)));
     },
   }),
 ];
 
-function anthropic(c: GatewayContext): boolean {
-  return asksInAnthropic(c.path, c.headers);
+function modelFor({ api }: GatewayContext): (model: Model) => JsonObject {
+  return api === "lmstudio" ? lmStudioModel : openAiModel;
 }
 
 function idOf(path: string): string {

@@ -3,24 +3,36 @@ import type { GatewayContext } from "../http/context.ts";
 import { Refusal } from "../http/refusal.ts";
 import type { Route } from "./route.ts";
 
-/** A route as far as its place goes. `shape` matches the paths that it serves. */
-type Place = Pick<Route, "method" | "path"> & { readonly shape: RegExp };
+type Place = Pick<Route, "method" | "path">;
 
 const instead =
   "Served are POST /v1/chat/completions, /v1/completions, /v1/responses, /v1/messages, /api/chat and Gemini's generateContent.";
+const ofGemini = "Served of it are the models, generateContent, streamGenerateContent and countTokens.";
 const history = "Send the whole history each time, or continue a stored response by `previous_response_id`.";
 
 /** APIs that clients look for and that are not here, by path, and what to use. Source: test/requirements.ts. */
-const unserved: readonly { readonly path: RegExp; readonly what: string; readonly hint: string }[] = [
+const unserved: readonly {
+  readonly path: RegExp;
+  /** Without it, any method. */
+  readonly method?: string;
+  readonly what: string;
+  readonly hint: string;
+}[] = [
   {
     path: /^\/(?:v1\/embeddings|api\/embed(?:dings)?)(?:\/|$)|^\/v1beta\/models\/.+:(?:\w*E|e)mbedContents?$/,
     what: "Embeddings are",
     hint: `The models here only write text: use another server for embeddings. ${instead}`,
   },
   {
-    path: /^\/v1(?:beta|alpha)\/(?!models(?:\/|$))|^\/(?:upload|download)\/v1beta\/|^\/v1beta\/models\/[^:]+:(?:predict|batch|async)\w*$/,
+    path: /^\/v1(?:beta|alpha)(?!\/models(?:\/|$))|^\/(?:upload|download)\/v1beta\//,
     what: "This part of the Gemini API is",
-    hint: "Served of it are the models, generateContent, streamGenerateContent and countTokens.",
+    hint: ofGemini,
+  },
+  {
+    method: "POST",
+    path: /^\/v1beta\/models\/(?!.+:(?:generateContent|streamGenerateContent|countTokens)$)./,
+    what: "This method of a model is",
+    hint: ofGemini,
   },
   {
     path: /^\/api\/(?:push|create|copy|delete|blobs)(?:\/|$)/,
@@ -64,31 +76,35 @@ const unserved: readonly { readonly path: RegExp; readonly what: string; readonl
  * The refusal for a path of an API that is not here; undefined for any other. A client without a key gets it too: no key would help.
  * It is a 404: some libraries repeat every 5xx.
  */
-export function unservedApi(path: string): Refusal | undefined {
-  const known = unserved.find((api) => api.path.test(path));
+export function unservedApi(asked: string, path: string): Refusal | undefined {
+  const known = unserved.find((api) => (api.method ?? asked) === asked && api.path.test(path));
   return known && new Refusal("not_found", `${known.what} not served: ${path.slice(0, 200)}.`, { hint: known.hint });
 }
 
 /**
  * Says why a request is not served, and what to do: another method, the API that is not here, or the route whose name is nearest.
- * Source: test/requirements.ts.
+ * `there`: the routes of its path. Source: test/requirements.ts.
  */
-export function refusalAt(c: Pick<GatewayContext, "method" | "path" | "header">, places: readonly Place[]): Refusal {
+export function refusalAt(
+  c: Pick<GatewayContext, "method" | "path" | "header">,
+  there: readonly Place[],
+  all: readonly Place[],
+): Refusal {
   const { method, path } = c;
   if (path === "/v1/responses" && method === "GET" && c.header("upgrade")?.toLowerCase() === "websocket")
     return new Refusal("no_upgrade", "This gateway serves no WebSocket to this client: its Node is older than 24.9.", {
       hint: "Send POST /v1/responses instead.",
       headers: { upgrade: "websocket" },
     });
-  const unknown = unservedApi(path);
+  const unknown = unservedApi(method, path);
   if (unknown !== undefined) return unknown;
-  const allow = places.filter(({ shape }) => shape.test(path)).map((place) => place.method);
+  const allow = there.map((place) => place.method);
   if (allow.length > 0)
     return new Refusal("wrong_method", `${method} is not served at ${path}.`, {
       hint: `Send ${allow.join(" or ")}.`,
       headers: { allow: allow.join(", ") },
     });
-  const near = nearest(path, places);
+  const near = nearest(path, all);
   const hint = `${near === undefined ? instead : `Did you mean ${near}?`} GET /openapi.json lists all routes.`;
   return new Refusal("not_found", `There is nothing at ${method} ${path.slice(0, 200)}.`, { hint });
 }
@@ -97,6 +113,6 @@ export function refusalAt(c: Pick<GatewayContext, "method" | "path" | "header">,
 function nearest(path: string, places: readonly Place[]): string | undefined {
   const distances = places.map((place) => ({ place, distance: editDistance(path.slice(0, 100), place.path) }));
   const best = distances.sort((a, b) => a.distance - b.distance)[0];
-  if (best === undefined || best.distance > Math.max(2, path.length / 5)) return undefined;
+  if (best === undefined || best.distance > Math.min(Math.max(2, path.length / 5), path.length / 2)) return undefined;
   return `${best.place.method} ${best.place.path}`;
 }

@@ -8,14 +8,13 @@ import type { Route, RouteInput } from "./route.ts";
 /** The declared route of a request that the guard let pass, and the parameters of its path. Throws the refusal where there is none. */
 export function routeOf(c: GatewayContext): { readonly route: Route; readonly params: RouteInput["params"] } {
   const method = c.method === "HEAD" ? "GET" : c.method;
-  for (const route of served) {
-    const match = route.method === method ? route.shape.exec(c.path) : null;
-    if (match === null) continue;
-    c.route = route.label;
-    if (route.guard === "owner" && !callerOf(c).owner) throw ownersOnly();
-    return { route, params: decoded(match.groups ?? {}) };
-  }
-  throw refusalAt(c, served);
+  const place = served.find(({ shape }) => shape.test(c.path));
+  const there = served.filter(({ path }) => path === place?.path);
+  const route = there.find((one) => one.method === method);
+  if (route === undefined) throw refusalAt(c, there, served);
+  c.route = route.label;
+  if (route.guard === "owner" && !callerOf(c).owner) throw ownersOnly();
+  return { route, params: decoded(route.shape.exec(c.path)?.groups ?? {}) };
 }
 
 /** Parameters as their client meant them; one that is no valid escape stays as it came. */
@@ -34,18 +33,25 @@ function decoded(groups: Readonly<Record<string, string>>): Readonly<Record<stri
 const openRoutes = new Set(
   routes.filter(({ guard }) => guard === "open").map((route) => `${route.method} ${route.path}`),
 );
-const served = routes.map((route) => {
-  const pattern = route.takesSlashes === true ? route.path.replace(/\{(\w+)\}(?=[^/]*$)/, "(?<$1>.+)") : route.path;
-  return {
-    ...route,
-    shape: new RegExp(`^${pattern.replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`),
-    /** As metrics name it. */
-    label:
-      route.takesSlashes === true
-        ? route.path.replace(/\{\w+\}(?=[^/]*$)/, "*")
-        : route.path.replaceAll(/\{(\w+)\}/g, ":$1"),
-  };
-});
+/** The more of its path a route names, the earlier it is tried: `/v1/responses/compact` is no response of that id. */
+const served = routes
+  .toSorted((a, b) => namedIn(b.path) - namedIn(a.path))
+  .map((route) => {
+    const pattern = route.takesSlashes === true ? route.path.replace(/\{(\w+)\}(?=[^/]*$)/, "(?<$1>.+)") : route.path;
+    return {
+      ...route,
+      shape: new RegExp(`^${pattern.replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`),
+      /** As metrics name it. */
+      label:
+        route.takesSlashes === true
+          ? route.path.replace(/\{\w+\}(?=[^/]*$)/, "*")
+          : route.path.replaceAll(/\{(\w+)\}/g, ":$1"),
+    };
+  });
+
+function namedIn(path: string): number {
+  return path.replaceAll(/\{\w+\}/g, "").length;
+}
 
 /** Whether a route answers without a key: its answer tells only that a gateway is here. Source: test/requirements.ts. */
 export function isOpen(method: string, path: string): boolean {
