@@ -7,18 +7,30 @@ import { type LimitsEnvelope, limitsSchema, usageSchema } from "../../src/usage/
 import { temporaryHome } from "../support/home.ts";
 import { ask, openai, patienceMs, simulator } from "../support/world.ts";
 
-/** A user's home with stand-in IDEs in it, each a process of its own; commands run here, and read their plans anew. */
+/** A user's home with stand-in IDEs in it, each a process of its own. Commands run here, each beside a new gateway that reads the plans anew. */
 function openHome() {
   const home = temporaryHome();
   const env = { MILLRACE_IDE_ONLY_HOME: home, PATH: process.env["PATH"] ?? "" };
-  async function millrace(...argv: readonly string[]) {
-    const io = fakeIo({ homeFolder: home, env });
+  let folder = "";
+  async function millraceIn(own: string, ...argv: readonly string[]) {
+    const io = fakeIo({ homeFolder: home, env: { ...env, MILLRACE_HOME: own } });
     const code = await main(argv, io);
     return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
+  }
+  async function millrace(...argv: readonly string[]) {
+    folder = temporaryHome();
+    const beside = await startGateway({ homeFolder: home, env: { ...env, MILLRACE_HOME: folder } });
+    const ran = await millraceIn(folder, ...argv);
+    await beside.close();
+    return ran;
   }
   return {
     home,
     millrace,
+    /** From what the last of these gateways read. */
+    statusline: (...argv: readonly string[]) => millraceIn(folder, "statusline", ...argv),
+    /** Of the turns of `gateway`. */
+    usageBy: (by: string) => millraceIn(join(home, "gateway"), "usage", "--by", by, "--json"),
     /** What `usage --json` says of one IDE, its windows by id. */
     limits: async (ide: "devin" | "devin-next" | "antigravity") => {
       const { stdout } = await millrace("usage", "--json");
@@ -28,7 +40,6 @@ function openHome() {
     /** The exit code of `usage --min-remaining`. */
     enough: async (...argv: readonly string[]) => (await millrace("usage", ...argv)).code,
     gateway: async (): Promise<RunningGateway> => {
-      // in a home of its own, so that the commands read the plans themselves
       const own = { ...env, MILLRACE_HOME: join(home, "gateway") };
       const started = await startGateway({
         homeFolder: home,
@@ -61,7 +72,7 @@ async function firstReading(gateway: RunningGateway) {
 describe("the plans of real processes", () => {
   it("in credits and in fractions for each model, both at once: read, drained by a turn, exhausted, unlimited, unknown", async () => {
     const user = openHome();
-    const { home, enough, limits, millrace } = user;
+    const { home, enough, limits, millrace, statusline, usageBy } = user;
     const [windsurf, antigravity] = await Promise.all([
       simulator({ home, plan: { shape: "credits", used: 40 } }),
       simulator({ home, profile: "antigravity", plan: { shape: "fractions", used: 60 } }),
@@ -81,7 +92,7 @@ describe("the plans of real processes", () => {
     expect(pools).toMatchObject({ "gemini-5h": { used: 60 }, "3p-5h": { used: 30 } });
     expect(pools["model:gemini-3-flash"]).toMatchObject({ scope: "model", remaining: 40 });
     expect(pools["model:gemini-2.5-flash-lite"]).toBeUndefined();
-    expect((await millrace("statusline")).stdout).toMatch(/^Devin credits 300\b.*Antigravity gemini 5h 40%/);
+    expect((await statusline()).stdout).toMatch(/^Devin credits 300\b.*Antigravity gemini 5h 40%/);
     expect(await enough("--ide", "antigravity", "--window", "3p-5h", "--min-remaining", "70")).toBe(0);
     expect(await enough("--window", "prompt-credits", "--min-remaining", "61")).toBe(1);
 
@@ -94,7 +105,7 @@ describe("the plans of real processes", () => {
       })
       .toEqual([true, true]);
     expect((await limits("devin")).windows["prompt-credits"]).toMatchObject({ used: 208, remaining: 292 });
-    const report = usageSchema.parse(JSON.parse((await millrace("usage", "--by", "project", "--json")).stdout));
+    const report = usageSchema.parse(JSON.parse((await usageBy("project")).stdout));
     expect(report.data).toMatchObject([{ key: "mill", turns: 1, credits: 8, credits_known_turns: 1 }]);
     expect(report.used_outside).toEqual([]); // a stand-in's plan is not the user's: none of its readings is stored
 
@@ -126,7 +137,7 @@ describe("the plans of real processes", () => {
 
   it("in percent and in pools, both at once: read, drained by a turn, a hidden day, overage, one IDE gone", async () => {
     const user = openHome();
-    const { home, enough, limits, millrace } = user;
+    const { home, enough, limits, millrace, statusline } = user;
     const [next, antigravity] = await Promise.all([
       simulator({ home, profile: "windsurf-next", plan: { shape: "percent", used: 40, usedWeekly: 10 } }),
       simulator({ home, profile: "antigravity", plan: { shape: "pools", used: 60, usedWeekly: 20 } }),
@@ -165,9 +176,7 @@ describe("the plans of real processes", () => {
     expect(Object.keys(windows)).toEqual(["weekly", "overage"]);
     expect(windows["overage"]).toMatchObject({ kind: "balance", unit: "usd", remaining: -1.2, pace: null });
     expect(await enough("--window", "daily", "--min-remaining", "1")).toBe(64);
-    expect((await millrace("statusline", "--ide", "windsurf-next", "--window", "overage")).stdout).toContain(
-      "-1.2 usd",
-    );
+    expect((await statusline("--ide", "windsurf-next", "--window", "overage")).stdout).toContain("-1.2 usd");
     await antigravity.stop();
     expect(await enough("--ide", "antigravity", "--min-remaining", "1")).toBe(69); // its last reading tells nothing
     const usage = await millrace("usage", "--json");

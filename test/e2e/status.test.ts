@@ -62,12 +62,15 @@ test("beside a stand-in, status names the account of the real IDE, to which prom
   );
 });
 
-test("status without a gateway says how to start one, and still shows account and plan", async () => {
-  const { home } = await simulator();
+test("status without a gateway says how to start one, and shows the account and what the last gateway read", async () => {
+  const { home, served } = await world();
+  expect((await millrace(["usage"], { home })).code).toBe(0);
+  await served.stop();
   const { code, stdout } = await millrace(["status"], { home });
   expect(code).toBe(69);
   expect(stdout).toMatch(/^gateway +does not run; `millrace serve --background` starts it$/m);
-  expect(stdout).toMatch(/^left +Prompt credits: \d+ %/m);
+  expect(stdout).toMatch(/^account +\S.*, Pro in /m);
+  expect(stdout).toMatch(/^left +Prompt credits: \d+ %.*; read \d+ s ago$/m);
 });
 
 test("chat in a pause says why at once, and status says so too", async () => {

@@ -1,14 +1,21 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { simulator, world } from "../support/world.ts";
 
-describe("the meter, with real processes and no gateway", () => {
+/** `usage` starts a gateway in a home without one; it ends with the test. */
+function homeAlone(): string {
+  const home = temporaryHome();
+  onTestFinished(async () => void (await millrace(["stop"], { home })));
+  return home;
+}
+
+describe("the meter, with real processes and a gateway that the command starts", () => {
   it("reads the plan of the IDE that runs, answers guard, and leaves a status line", async () => {
-    const home = temporaryHome();
+    const home = homeAlone();
     await simulator({ home });
     const env = { MILLRACE_IDE_ONLY_HOME: home };
     let stdout = "";
@@ -48,7 +55,7 @@ describe("the meter, with real processes and no gateway", () => {
     // a turn is counted a moment after its end
     const own = { sessions: 1, devin: { calls: 1 }, differs: false };
     await expect.poll(answered).toMatchObject({ data: [{ turns: 1 }], elsewhere: { ...theirs, own } });
-    const apart = temporaryHome(); // no gateway runs there
+    const apart = homeAlone();
     expect(JSON.parse((await usage(apart, "--json")).stdout)).toMatchObject({ data: [], elsewhere: theirs });
     expect((await usage(apart)).stdout).toMatch(/Without Millrace.*\nproject +calls .*\n\/loom +1 /);
   });
@@ -73,18 +80,19 @@ describe("the meter, with real processes and no gateway", () => {
   });
 
   it("takes the plan that a stand-in saved for a stand-in's, and not once it is gone", async () => {
-    const home = temporaryHome();
+    const home = homeAlone();
     const plan = { used: 40, usedWeekly: 40 };
     const ide = await simulator({ home, profile: "devin-3", plan, missing: ["GetUserStatus", "GetPlanStatus"] });
     const usage = await millrace(["usage", "--json"], { home });
     expect((JSON.parse(usage.stdout) as LimitsEnvelope).data).toMatchObject([{ source: "saved_plan", stand_in: true }]);
     expect((await millrace(["usage", "--min-remaining", "1"], { home })).code).toBe(0);
     await ide.stop();
+    await millrace(["stop"], { home }); // a gateway looks again after some seconds
     expect((await millrace(["usage", "--min-remaining", "1"], { home })).code).toBe(69);
   });
 
   it("says that none runs, with exit code 69", async () => {
-    const home = temporaryHome();
+    const home = homeAlone();
     const env = { MILLRACE_IDE_ONLY_HOME: home };
     expect(await millrace(["usage"], { home, env })).toMatchObject({ code: 69, stdout: "" });
     expect((await millrace(["usage", "--min-remaining", "1"], { home, env })).code).toBe(69);

@@ -1,4 +1,4 @@
-import { copyFileSync, readFileSync } from "node:fs";
+import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
@@ -61,7 +61,8 @@ describe("a usage history that cannot be used when the gateway starts", () => {
     const database = new DatabaseSync(file);
     database.exec("INSERT INTO usage_schema (version) VALUES (99); PRAGMA wal_checkpoint(TRUNCATE)");
     database.close();
-    const [bytes, rows] = [readFileSync(file), usageRows(file)];
+    const rows = usageRows(file);
+    const served = await gateway({ home });
     const plan = await millrace(["usage"], { home }); // which needs no history
     expect([plan.code, plan.stdout]).toEqual([0, expect.stringContaining("Prompt credits")]);
     for (const args of [
@@ -72,8 +73,6 @@ describe("a usage history that cannot be used when the gateway starts", () => {
       expect(code).not.toBe(0);
       expect(stdout + stderr).toMatch(/written by another version of Millrace \(its version 99; this one knows \d+\)/);
     }
-    expect(readFileSync(file)).toEqual(bytes);
-    const served = await gateway({ home });
     await openai(served).chat.completions.create(ask("meanwhile"));
     const usage = await told(served, "/v1/usage");
     expect(usage.status).toBe(503);

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
-import type { Model } from "../../models/model.ts";
 import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { visible } from "../terminal/foreign-text.ts";
 import type { ListedModel, Target } from "./client.ts";
@@ -150,12 +149,6 @@ export function defaultModel(models: readonly { readonly id: string; readonly de
     id,
     why: `The account names no default model, so Millrace takes ${id}. \`millrace config set model <name>\` sets another one; \`millrace models\` lists them.`,
   };
-}
-
-/** The same over the catalogue, where no gateway runs. Throws as `defaultModel` does. */
-export function defaultOf(models: readonly Pick<Model, "name" | "isDefault" | "disabledReason">[]) {
-  const callable = models.filter(({ disabledReason }) => disabledReason === undefined);
-  return defaultModel(callable.map(({ name, isDefault }) => ({ id: name, default: isDefault })));
 }
 
 /** Whether a model's id is one printable line. The list comes from the vendor, and ids become lines for a shell and for files. */

@@ -4,10 +4,9 @@ import { hostname } from "node:os";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { userName } from "../../base/node/user.ts";
 import type { DiscoveryResult } from "../../ide/ide.ts";
-import { defaultOf } from "../clients/target.ts";
+import { chatModel } from "../chat/answer-facts.ts";
 import { type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { withFinder } from "../compose/compose-ide.ts";
-import { type Upstream } from "../compose/compose-upstream.ts";
 import { withGateway } from "../compose/use-gateway.ts";
 import { parseServeTable, readConfig } from "../config/read-config.ts";
 import { countOf, printContract, runContract, withoutSecrets } from "../doctor/contract/run-contract.ts";
@@ -56,9 +55,9 @@ export const doctorCommand = defineCommand({
     if (options.report !== undefined && existsSync(options.report))
       throw cannotWrite(options.report, "it is there already"); // before anything is asked
     if (options.contract) return contract(options, context);
-    const { report, found } = await examine(options, context, async (upstream) => [
+    const { report, found } = await examine(options, context, async () => [
       ...checkConfig(context.settings.configFile),
-      ...(options.send ? [await send(options, upstream, context)] : []),
+      ...(options.send ? [await send(options, context)] : []),
     ]);
     const settings = Object.entries(io.env).filter(([name]) => name.startsWith("MILLRACE_"));
     const whole = { ...report, settings: Object.fromEntries(settings) };
@@ -147,12 +146,12 @@ async function knownOf(
  * Asks the model asked for, else the account's default, one short question end to end. The only thing the doctor does that costs: done
  * when asked for, once.
  */
-async function send(options: Options, { models }: Upstream, context: CommandContext): Promise<Finding> {
+async function send(options: Options, context: CommandContext): Promise<Finding> {
   const { io, signal } = context;
   const startedAt = io.clock.monotonic();
   try {
-    const model = options.model ?? defaultOf(await models.list({ refresh: true }, signal)).id;
     return await withGateway(options, context, async (gateway) => {
+      const { name: model } = await chatModel(gateway, options.model, signal);
       const answer = await ask(gateway, { text: "Answer with the one word: ready", model }, signal);
       const took = spell(io.clock.monotonic() - startedAt);
       return answer === ""

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { CascadeId } from "../../base/ids.ts";
+import { encodeModel } from "../../gateway/dashboard/inventory.ts";
 import { fakeModelOf } from "../../models/models.fake.ts";
 import type { UsageEnvelope } from "../../usage/envelope.ts";
 import { showTurns } from "../chat/turn-list.ts";
@@ -95,12 +96,15 @@ const usage = (by: UsageEnvelope["by"], keys: readonly string[]): UsageEnvelope 
 const modelsCalled = (called: readonly string[]) =>
   called.flatMap((name, at) =>
     [":low", ":medium", ":high", ":xhigh"].map((effort) =>
-      fakeModelOf(`${name.split(":")[0]}${effort}`, {
-        creditMultiplier: at * 12.25,
-        contextTokens: 1_048_576,
-        isNew: true,
-        isDefault: at === 1,
-      }),
+      encodeModel(
+        fakeModelOf(`${name.split(":")[0]}${effort}`, {
+          creditMultiplier: at * 12.25,
+          contextTokens: 1_048_576,
+          isNew: true,
+          isDefault: at === 1,
+        }),
+        undefined,
+      ),
     ),
   );
 /** Every table of every command, with the longest names; and the columns that 80 columns show at least. */

@@ -1,12 +1,8 @@
 import type { PromptedIde } from "../../backends/current-server.ts";
-import { deadline } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
-import type { IdeFinder } from "../../ide/ide.ts";
 import { installedClients } from "../clients/installed.ts";
-import { defaultOf } from "../clients/target.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { withFinder } from "../compose/compose-ide.ts";
-import { composeUpstream } from "../compose/compose-upstream.ts";
 import {
   giveConsent,
   promptedHere,
@@ -34,7 +30,6 @@ import { dashboardCommand } from "./dashboard.ts";
 import { setupCommand } from "./setup.ts";
 import { stopGateway } from "./stop.ts";
 
-const modelsLimitMs = 10_000;
 const question = "In one sentence: which model are you?";
 
 /** One thing that `init` does, in the words of the plan, and the command that does it. */
@@ -66,13 +61,10 @@ export const initCommand = defineCommand({
     if (options.undo) return takeConsentBack(context);
     if (options.accept) return accept(options, context);
     const { io, out, settings, signal } = context;
-    const { found, model } = await withFinder(io, options, async (finder) => {
-      const found = await finder.find(signal);
-      choosePrompted(found);
-      out.prose(`IDE       ${spellChosenIde(found) ?? "found"}`);
-      return { found, model: await modelHere(finder, context) };
-    });
-    const steps = await stepsOf(context, unconsented(found, settings.folder), model);
+    const found = await withFinder(io, options, (finder) => finder.find(signal));
+    choosePrompted(found);
+    out.prose(`IDE       ${spellChosenIde(found) ?? "found"}`);
+    const steps = await stepsOf(context, unconsented(found, settings.folder));
     return takeSteps(options.yes ? steps.filter(({ asks }) => asks !== true) : steps, options.yes, context);
   },
 });
@@ -91,19 +83,6 @@ async function takeSteps(steps: readonly Step[], all: boolean, context: CommandC
   }
   if (chosen.length > 0) showWhatNow(chosen, context);
   return exitCodes.ok;
-}
-
-/** The model that the question goes to. Undefined where the account's models cannot be read now; the question then says why. */
-async function modelHere(finder: IdeFinder, { io, signal }: CommandContext): Promise<string | undefined> {
-  const upstream = composeUpstream({ io, finder, backend: "auto", acpCommand: undefined });
-  try {
-    return defaultOf(await upstream.models.list({ refresh: false }, deadline(signal, modelsLimitMs))).id;
-  } catch {
-    signal.throwIfAborted();
-    return undefined;
-  } finally {
-    await upstream.agents.close();
-  }
 }
 
 async function takeConsentBack({ out, settings }: CommandContext): Promise<number> {
@@ -130,11 +109,7 @@ async function accept(options: IdeOptions, context: CommandContext): Promise<num
   return exitCodes.ok;
 }
 
-async function stepsOf(
-  context: CommandContext,
-  toAccept: readonly PromptedIde[],
-  model: string | undefined,
-): Promise<readonly Step[]> {
+async function stepsOf(context: CommandContext, toAccept: readonly PromptedIde[]): Promise<readonly Step[]> {
   const { io, settings, signal } = context;
   const run = (command: Command, ...argv: readonly string[]) => dispatch([command.name, ...argv], io, [command]);
   const running = await findGateway(settings, signal);
@@ -155,8 +130,8 @@ async function stepsOf(
     ({ client, isSetUp }) => !isSetUp && client.edits !== undefined,
   );
   const ask: Step = {
-    plan: `Ask ${model ?? "the default model"} one question: "${question}"`,
-    take: () => run(chatCommand, ...(model === undefined ? [] : ["--model", model]), question),
+    plan: `Ask your default model one question: "${question}"`,
+    take: () => run(chatCommand, question),
   };
   return [
     ...toAccept.map((each) => ({

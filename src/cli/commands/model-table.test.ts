@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { encodeModel } from "../../gateway/dashboard/inventory.ts";
 import { fakeModels, fakeStatus } from "../../models/account.fake.ts";
 import { modelsOf } from "../../models/account-models.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
@@ -7,14 +8,16 @@ import { resolveModel } from "../../models/resolve.ts";
 import { printTable } from "../terminal/table.ts";
 import { familiesOf, familyColumns, familyRow, modelRow } from "./models.ts";
 
-const models = modelsOf(fakeStatus(fakeModels, "claude-opus-4-7-high"), createCatalogue());
+const account = modelsOf(fakeStatus(fakeModels, "claude-opus-4-7-high"), createCatalogue());
+const listed = (model: Parameters<typeof encodeModel>[0]) => encodeModel(model, undefined);
+const models = account.map(listed);
 
 const named = (title: string, row: readonly string[]) =>
   row[familyColumns.findIndex((column) => column.title === title)];
 
 function means(name: string) {
   try {
-    return resolveModel(models, name, undefined).model;
+    return resolveModel(account, name, undefined).model.name;
   } catch {
     return undefined; // refused, as a request for it would be
   }
@@ -34,11 +37,11 @@ it("puts the variants of a family behind one name, and marks what that name alon
 
 it("writes names that resolve to the very model: the name of a row, or that with a variant behind it", () => {
   for (const { name, members, plain } of familiesOf(models, means)) {
-    expect(means(name)?.uid).toBe(plain?.uid);
-    for (const member of members.filter(({ disabledReason }) => disabledReason === undefined)) {
+    expect(means(name)).toBe(plain?.name);
+    for (const member of members.filter(({ disabled_reason: reason }) => reason === null)) {
       const row = familyRow({ name, members: [member], plain });
       const variant = named("VARIANTS", row)?.replace("*", "") ?? "";
-      expect(means(/^[a-z]/.test(variant) ? variant : name + variant)?.uid).toBe(member.uid);
+      expect(means(/^[a-z]/.test(variant) ? variant : name + variant)).toBe(member.name);
     }
   }
 });
@@ -46,7 +49,7 @@ it("writes names that resolve to the very model: the name of a row, or that with
 it("names a family by what most of its members share, also when one name does not fit", () => {
   const names = ["claude-opus-5.5:low", "claude-opus-5.5:high", "claude-opus-5-5-high"];
   const rows = familiesOf(
-    names.map((name) => fakeModelOf(name)),
+    names.map((name) => listed(fakeModelOf(name))),
     () => undefined,
   ).map((family) => {
     const row = familyRow(family);
@@ -64,7 +67,7 @@ it("shows the 385 models of a large account as families, with their cost, on a t
   );
   expect(uids).toHaveLength(385);
   const large = modelsOf(fakeStatus(uids.map((modelUid) => ({ modelUid, label: modelUid }))), createCatalogue());
-  const families = familiesOf(large, (name) => resolveModel(large, name, undefined).model);
+  const families = familiesOf(large.map(listed), (name) => resolveModel(large, name, undefined).model.name);
   const lines: string[] = [];
   const terminal = { line: (text = "") => lines.push(text), style: (_: unknown, text: string) => text };
   printTable(
@@ -98,7 +101,7 @@ it("shows ranges where the variants differ, and a dash where nothing is known", 
     isDefault: true,
     backend: "acp",
   });
-  const [family] = familiesOf([low, high], () => undefined);
+  const [family] = familiesOf([low, high].map(listed), () => undefined);
   expect(family && familyRow(family)).toEqual([
     "m",
     "free - 6x",
@@ -110,7 +113,7 @@ it("shows ranges where the variants differ, and a dash where nothing is known", 
     "cascade, acp",
   ]);
   const bare = { creditMultiplier: undefined, costTier: undefined, contextTokens: undefined, supportsImages: false };
-  expect(modelRow(fakeModelOf("n", { ...bare, isNew: true, disabledReason: "Upgrade" }))).toEqual([
+  expect(modelRow(listed(fakeModelOf("n", { ...bare, isNew: true, disabledReason: "Upgrade" })))).toEqual([
     "n",
     "-",
     "new, not callable: Upgrade",

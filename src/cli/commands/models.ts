@@ -1,34 +1,33 @@
-import type { BackendLifecycle } from "../../backends/lifecycle.ts";
-import { Emitter } from "../../base/emitter.ts";
+import { z } from "zod";
 import { isMillraceError } from "../../base/errors.ts";
+import { modelSchema } from "../../gateway/dashboard/inventory.ts";
 import { commonName } from "../../models/common-name.ts";
-import type { ModelLifecycle } from "../../models/lifecycle.ts";
-import { type Model, type Models, priceOf } from "../../models/model.ts";
-import { inOrder } from "../../models/model-order.ts";
+import { priceOf } from "../../models/model.ts";
 import { shapeOf } from "../../models/model-shape.ts";
+import { idOf } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { composeIdeFinder } from "../compose/compose-ide.ts";
-import { composeUpstream } from "../compose/compose-upstream.ts";
+import { withGateway } from "../compose/use-gateway.ts";
+import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { gatewayOptions, overridesOf } from "../serve/gateway-options.ts";
+import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { type Column, printTable } from "../terminal/table.ts";
+
+const listSchema = z.object({ data: z.array(modelSchema) });
+/** A model as the gateway lists it. */
+type Model = z.output<typeof modelSchema>;
 
 /** `millrace models`: the models that the account can call. */
 export const modelsCommand = defineCommand({
   ...outlines.models,
   description:
-    "Lists the models of your account, as the IDE or its agent program reports them now, and the models of the agents in config.toml. Each row is one family; its variants differ in effort, speed or context size. `millrace usage --by model` has what they cost you.",
+    "Lists the models of your account, as the IDE or its agent program reports them now, and the models of the agents in config.toml. It asks the running gateway, or starts one as `chat` does. Each row is one family; its variants differ in effort, speed or context size. `millrace usage --by model` has what they cost you.",
   options: {
     free: flag("only models that cost nothing"),
     all: flag("one row for each variant, including those that your plan does not allow"),
     wide: flag("show all columns, even on a narrow terminal"),
-    json: flag("print JSON"),
-    ide: gatewayOptions.ide,
-    endpoint: gatewayOptions.endpoint,
-    tokenFile: gatewayOptions.tokenFile,
-    backend: gatewayOptions.backend,
-    acpCommand: gatewayOptions.acpCommand,
+    json: flag("print JSON, as GET /dashboard/api/models"),
+    ...ownGatewayOptions,
   },
   examples: [
     ["millrace models", "the models that you can use"],
@@ -37,38 +36,25 @@ export const modelsCommand = defineCommand({
     ["millrace models --json", "all details of each model"],
     ["millrace models --all anthropic", "all models of one vendor, and why some cannot be used"],
   ],
-  async run({ options, args }, context) {
-    const { io, out, signal } = context;
-    const finder = composeIdeFinder(io, overridesOf(io, options));
-    const events = new Emitter<ModelLifecycle & BackendLifecycle>();
-    events.on("agent_models_unread", ({ agent, error }) => out.note(unread(agent, error)));
-    const upstream = composeUpstream({ ...options, io, finder, events });
-    try {
-      const { models } = upstream;
-      const list = inOrder(await models.list({ refresh: true }, signal), new Map()).filter(
+  run: ({ options, args }, context) =>
+    withGateway({ ...options, sendsPrompts: false }, context, async (gateway) => {
+      const { out, signal } = context;
+      const { data } = await askGateway(gateway, "/dashboard/api/models?refresh=1", listSchema, { signal });
+      const list = data.filter(
         (model) =>
-          (options.all || model.disabledReason === undefined) &&
-          (!options.free || priceOf(model) === 0) &&
+          (options.all || model.disabled_reason === null) &&
+          (!options.free || costOf(model) === 0) &&
           hasWords(model, args),
       );
       if (options.json) out.json({ data: list });
-      else await printModels(list, models, options, context);
-    } finally {
-      await upstream.agents.close();
-      finder.close();
-    }
-  },
+      else await printModels(list, gateway, options, context);
+    }),
 });
-
-function unread(agent: string, error: unknown): string {
-  const why = isMillraceError(error) ? ` ${error.message} ${error.hint}` : "";
-  return `The models of the agent ${agent} could not be read.${why}`;
-}
 
 /** A row for each family, or with `all` for each model, including those that cannot be called. */
 async function printModels(
   list: readonly Model[],
-  models: Models,
+  gateway: GatewayClient,
   { all, free, wide }: Readonly<Record<"all" | "free" | "wide", boolean>>,
   { out, signal }: CommandContext,
 ): Promise<void> {
@@ -78,9 +64,9 @@ async function printModels(
         ? "No such model is known to be free. `millrace models` shows the known prices; `-` is an unknown one."
         : "No model matches. `millrace models` lists all.",
     );
-  const names = new Map<string, Model | undefined>();
+  const names = new Map<string, string | undefined>();
   for (const { name } of all ? [] : familiesOf(list, () => undefined))
-    names.set(name, await meant(models, name, signal));
+    names.set(name, await meant(gateway, name, signal));
   const families = familiesOf(list, (name) => names.get(name));
   const rows = all ? list.map(modelRow) : families.map(familyRow);
   printTable(all ? modelColumns : familyColumns, rows, out, wide);
@@ -93,19 +79,24 @@ async function printModels(
 
 function hasWords(model: Model, words: readonly string[]): boolean {
   const { name, label, uid, vendor } = model;
-  const text = `${name} ${label} ${uid} ${vendor} ${priceOf(model) === 0 ? "free" : ""}`.toLowerCase();
+  const text = `${name} ${label} ${uid} ${vendor} ${costOf(model) === 0 ? "free" : ""}`.toLowerCase();
   return words.every((word) => text.includes(word.toLowerCase()));
 }
 
-/** The model that a request with that name would get; undefined if the request would be refused. */
-async function meant(models: Models, name: string, signal: AbortSignal): Promise<Model | undefined> {
+/** The name of the model that a request with this name would get; undefined if the request would be refused. */
+async function meant(gateway: GatewayClient, name: string, signal: AbortSignal): Promise<string | undefined> {
   try {
-    return (await models.resolve(name, undefined, signal)).model;
+    return await idOf(gateway, name, signal);
   } catch (error) {
     if (isMillraceError(error) && (error.code === "unknown_model" || error.code === "model_not_allowed"))
       return undefined;
     throw error;
   }
+}
+
+/** A model's price in credits for one prompt; undefined where the list does not say. */
+function costOf({ cost_tier: costTier, credit_multiplier: credits }: Model): number | undefined {
+  return priceOf({ costTier: costTier ?? undefined, creditMultiplier: credits ?? undefined });
 }
 
 /** Models of one family: the common part of their names, and each one's addition. */
@@ -124,8 +115,8 @@ export const familyColumns: readonly Column[] = [
 ];
 export const modelColumns = familyColumns.filter(({ title }) => title !== "VARIANTS");
 
-/** `means` answers which model a name resolves to, if it is among the given ones. Families stand where their first model stood. */
-export function familiesOf(models: readonly Model[], means: (name: string) => Model | undefined) {
+/** `means` answers the name of the model that a name resolves to. Families stand where their first model stood. */
+export function familiesOf(models: readonly Model[], means: (name: string) => string | undefined) {
   const groups = new Map<string, Model[]>();
   for (const model of models) {
     const base = `${model.vendor} ${shapeOf(model.name).base}`;
@@ -136,7 +127,7 @@ export function familiesOf(models: readonly Model[], means: (name: string) => Mo
   return [...groups.values()].map((members) => {
     const name = commonName(members.map((member) => member.name));
     const meant = means(name);
-    return { name, members, plain: members.find((member) => member.uid === meant?.uid) };
+    return { name, members, plain: members.find((member) => member.name === meant) };
   });
 }
 
@@ -145,19 +136,19 @@ export function familyRow({ name, members, plain }: ModelFamily): readonly strin
   const variants = members.filter((member) => member.name !== name);
   const behind = (whole: string) => (whole.startsWith(name) ? whole.slice(name.length) : whole);
   const shown = variants.map((member) => `${behind(member.name)}${member === plain ? "*" : ""}`);
-  const newOnes = members.filter((member) => member.isNew);
+  const newOnes = members.filter((member) => member.is_new);
   const marks = [
-    members.some((member) => member.isDefault) ? "default" : "",
+    members.some((member) => member.is_default) ? "default" : "",
     newOnes.length === 0 ? "" : newOnes.length === members.length ? "new" : `${newOnes.length} new`,
   ];
   return [
     name,
-    range(members, priceOf, price),
+    range(members, costOf, price),
     marks.filter((mark) => mark !== "").join(", "),
     variantsCell(shown),
-    range(members, (model) => model.contextTokens, tokens),
+    range(members, (model) => model.context_tokens ?? undefined, tokens),
     members[0]?.vendor ?? "",
-    members.some((member) => member.supportsImages) ? "images" : "",
+    members.some((member) => member.images) ? "images" : "",
     [...new Set(members.flatMap(({ backend }) => backend ?? []))].join(", "),
   ];
 }
@@ -175,7 +166,7 @@ const notesAt = familyColumns.findIndex(({ title }) => title === "NOTES");
 /** One row for one model, by its whole name, without the column of variants. */
 export function modelRow(model: Model): readonly string[] {
   const cells = familyRow({ name: model.name, members: [model], plain: model });
-  const reason = model.disabledReason === undefined ? "" : `not callable: ${model.disabledReason}`;
+  const reason = model.disabled_reason === null ? "" : `not callable: ${model.disabled_reason}`;
   const marks = [cells[notesAt] ?? "", reason].filter((mark) => mark !== "").join(", ");
   return cells.with(notesAt, marks).toSpliced(variantsAt, 1);
 }

@@ -1,8 +1,7 @@
 import { lookAtHosts } from "../../backends/acp/host/hosts.ts";
 import type { MillraceError } from "../../base/errors.ts";
 import { withFileReason } from "../../base/node/file-problem.ts";
-import type { IdeFinder } from "../../ide/ide.ts";
-import type { LimitsEnvelope, LimitsOfIde } from "../../usage/envelope.ts";
+import { type LimitsOfIde, limitsSchema } from "../../usage/envelope.ts";
 import { percentLeft } from "../../usage/limits.ts";
 import { durationInWords } from "../../usage/pace-words.ts";
 import { hostJson, hostsFolder, spellHost } from "../agents/agent-spec.ts";
@@ -11,8 +10,8 @@ import { setUpClients } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { withFinder } from "../compose/compose-ide.ts";
 import { spellBackend, spellEditor, spellTarget } from "../compose/health-details.ts";
-import { limitsSource, openLocalMeter } from "../compose/limits-source.ts";
 import {
+  askGateway,
   callGateway,
   findGateway,
   type GatewayClient,
@@ -22,6 +21,7 @@ import {
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
 import { readKeys, spellTurnLimit } from "../keys/key-record.ts";
+import { notedLimits } from "../limits/limits-file.ts";
 import { type AccountEntry, readAccounts } from "../limits/read-accounts.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
@@ -72,7 +72,7 @@ export async function readStatus(options: IdeOptions, context: CommandContext) {
     Promise.all([
       line("gateway", () => readGatewayStatus(context, line), undefined),
       line("account", () => readAccounts(finder, signal), []),
-      line("left", () => readLimits(finder, context), undefined),
+      line("left", () => readLimits(context), undefined),
     ]),
   );
   await line("keys", () => void readKeys(settings.keysFile), undefined); // of other programs: they work only with this file
@@ -174,14 +174,16 @@ function otherAccounts([first, ...more]: readonly AccountEntry[]): readonly Acco
 }
 
 /** With two accounts each plan has its IDE's name, also where one plan alone could be read: it may not be the one that prompts use. */
-function spellLeft({ limits, accounts, atMs }: Status): string {
+function spellLeft({ gateway, limits, accounts, atMs }: Status): string {
   const plans = limits?.data ?? [];
   const isOne = plans.length < 2 && otherAccounts(accounts).length === 0;
   const ofPlans = plans.flatMap((of) => {
     const spelled = spellWindows(of.windows, atMs);
-    return spelled === "" ? [] : [isOne ? spelled : `${of.product || of.ide}: ${spelled}`];
+    const read = gateway === undefined ? `; read ${spellAge(atMs - Date.parse(of.fetched_at))} ago` : "";
+    return spelled === "" ? [] : [`${isOne ? "" : `${of.product || of.ide}: `}${spelled}${read}`];
   });
-  return ofPlans.length === 0 ? (limits?.errors[0]?.message ?? "not known") : ofPlans.join("\n");
+  if (ofPlans.length > 0) return ofPlans.join("\n");
+  return limits?.errors[0]?.message ?? (gateway === undefined ? "not known before a gateway runs" : "not known");
 }
 
 function spellWindows(all: LimitsOfIde["windows"], atMs: number): string {
@@ -311,14 +313,11 @@ async function readGatewayStatus(
   };
 }
 
-/** What is left of the plans, from the gateway or the IDEs themselves. An IDE that does not answer is in `errors`. */
-async function readLimits(finder: IdeFinder, context: CommandContext): Promise<LimitsEnvelope | undefined> {
-  const source = await limitsSource((of) => openLocalMeter(of, finder))(context);
-  try {
-    return await source.limits(context.signal);
-  } finally {
-    source.close();
-  }
+/** What is left of the plans, from the gateway; without one, what the last gateway noted. An IDE that does not answer is in `errors`. */
+async function readLimits({ settings, signal }: CommandContext) {
+  const gateway = await findGateway(settings, signal);
+  if (gateway !== undefined) return askGateway(gateway, "/v1/limits", limitsSchema, { signal });
+  return { data: notedLimits(settings.folder), errors: [] };
 }
 
 /** Of the newest turns, the last one that failed. */

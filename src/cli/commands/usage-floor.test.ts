@@ -57,17 +57,17 @@ describe("millrace usage --min-remaining", () => {
 
   it("refuses a reading that is older than --max-age, with a code of its own", async () => {
     const source = fakeLimits({ answers: () => Promise.resolve([windsurfAnswer("quota")]) });
-    const late: typeof source.open = async (context) => {
-      const opened = await source.open(context);
-      return {
-        ...opened,
-        async limits(signal) {
-          const limits = await opened.limits(signal);
-          const earlier = new Date(Date.parse(limits.now) - 1_200_000).toISOString();
-          return { ...limits, data: limits.data.map((of) => ({ ...of, fetched_at: earlier })) };
-        },
-      };
-    };
+    const late: typeof source.open = (context, use) =>
+      source.open(context, (opened) =>
+        use({
+          ...opened,
+          async limits(signal) {
+            const limits = await opened.limits(signal);
+            const earlier = new Date(Date.parse(limits.now) - 1_200_000).toISOString();
+            return { ...limits, data: limits.data.map((of) => ({ ...of, fetched_at: earlier })) };
+          },
+        }),
+      );
     const run = (...argv: readonly string[]) =>
       runAt(["usage", ...floorIn(argv)], usageCommand(late), { homeFolder, clock: source.clock });
     expect(await run("--max-age", "10m", "--window", "weekly")).toMatchObject({

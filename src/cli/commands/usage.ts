@@ -6,8 +6,8 @@ import { spendDimensions } from "../../usage/history/history.ts";
 import { durationInWords } from "../../usage/pace-words.ts";
 import { parseSince, parseTime } from "../../usage/since.ts";
 import { type Command, type CommandContext, defineCommand, type OptionValues } from "../command.ts";
-import { type LimitsSource, limitsSource, type OpenLimitsSource } from "../compose/limits-source.ts";
-import { readLimitsFile } from "../limits/limits-file.ts";
+import { type LimitsSource, type WithLimits, withLimits } from "../compose/limits-source.ts";
+import { notedLimits } from "../limits/limits-file.ts";
 import { choice, duration, flag, ideChoice, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
@@ -34,7 +34,7 @@ const options = {
 type UsageOptions = OptionValues<typeof options>;
 
 /** `millrace usage`: the rest of the plan and whether it lasts; with `--since` or `--by`, who used it. */
-export function usageCommand(openSource: OpenLimitsSource = limitsSource()): Command {
+export function usageCommand(withSource: WithLimits = withLimits): Command {
   return defineCommand({
     ...outlines.usage,
     description:
@@ -46,9 +46,8 @@ export function usageCommand(openSource: OpenLimitsSource = limitsSource()): Com
       ["millrace usage --since yesterday --until today --by client", "who used it yesterday"],
       ["millrace usage --min-remaining 15 --window weekly && ./nightly.sh", "run the script only if 15 % are left"],
     ],
-    async run({ options }, context) {
-      const source = await openSource(context);
-      try {
+    run: ({ options }, context) =>
+      withSource(context, async (source) => {
         const { minRemaining } = options;
         if (minRemaining !== undefined)
           return guard({ ...options, minRemaining }, await source.limits(context.signal), context);
@@ -56,10 +55,7 @@ export function usageCommand(openSource: OpenLimitsSource = limitsSource()): Com
           await report(options, source, context);
         else show(options, await limitsOf(source, context, !options.json, options.ide), context);
         return exitCodes.ok;
-      } finally {
-        source.close();
-      }
-    },
+      }),
   });
 }
 
@@ -80,8 +76,8 @@ async function limitsOf(
   const limits = onlyOf(await source.limits(signal), ide);
   const [error] = limits.errors;
   if (limits.data.length > 0) return limits;
-  const noted = takesOld ? readLimitsFile(settings.folder)?.data : undefined;
-  if (noted !== undefined && noted.length > 0) return { ...limits, data: noted.map((of) => ({ ...of, stale: true })) };
+  const noted = takesOld ? notedLimits(settings.folder) : [];
+  if (noted.length > 0) return { ...limits, data: noted };
   if (error === undefined)
     throw new MillraceError("ide_not_running", "No IDE answered, so there are no limits to show.");
   throw MillraceError.fromRecord({ ...error, hint: hintOf(error), code: error.code as MillraceError["code"] }); // codes are ours

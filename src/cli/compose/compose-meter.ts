@@ -1,18 +1,22 @@
+import { workingFolder } from "../../backends/acp/known/agent-spec.ts";
+import { cascadeIdOf } from "../../backends/acp/session/kept-sessions.ts";
 import { bestEffort } from "../../base/async.ts";
-import { Emitter } from "../../base/emitter.ts";
+import type { Emitter } from "../../base/emitter.ts";
+import { sessionsFile } from "../../ide/account/cli-credentials.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { StoreLifecycle } from "../../log/lifecycle.ts";
+import { setDatabaseAside } from "../../log/sqlite/open-file.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
+import { DevinCalls } from "../../usage/devin-calls.ts";
 import { encodeLimits } from "../../usage/envelope.ts";
 import { type FallbackHistory, openFallbackHistory } from "../../usage/history/fallback-history.ts";
-import type { UsageHistory } from "../../usage/history/history.ts";
+import { openHistory } from "../../usage/history/sqlite-history.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import { type Meter, openMeter } from "../../usage/meter.ts";
 import { openReportThread } from "../../usage/report-thread.ts";
 import { type AskReport, reportsOf } from "../../usage/reports.ts";
 import { openUsageRecorder, type TurnSource } from "../../usage/usage-recorder.ts";
 import { lastAsked, writeLimitsFile } from "../limits/limits-file.ts";
-import { devinRecords, openOwnHistory } from "../limits/open-own-history.ts";
 import { readPlans } from "../limits/read-plan.ts";
 import type { Io } from "../terminal/output.ts";
 
@@ -23,13 +27,9 @@ interface MeterParts {
   readonly folder: string;
   /** The only home whose IDE is asked for. */
   readonly onlyHome: string | undefined;
-  readonly events?: Emitter<UsageLifecycle>;
-}
-
-interface OwnMeterParts extends MeterParts {
   /** The SQLite file of the log; undefined keeps the history in memory. */
   readonly storeFile: string | undefined;
-  /** Whether nothing else is in the file, so that a damaged one may be moved away. */
+  /** Whether nothing else is in the file, so that a damaged one may be moved away, never deleted. */
   readonly ownsFile: boolean;
   readonly events: Emitter<UsageLifecycle & StoreLifecycle>;
 }
@@ -38,11 +38,12 @@ interface OwnMeterParts extends MeterParts {
 const openTimeoutMs = 250;
 
 /** A meter over the running IDEs, with its history in the log's file, or in memory as long as that cannot be used. */
-export function composeMeter(parts: OwnMeterParts) {
-  const { io, storeFile, ownsFile, events } = parts;
+export function composeMeter({ io, finder, folder, onlyHome, storeFile, ownsFile, events }: MeterParts) {
   const { clock } = io;
-  const onSetAside = (copy: string) => events.emit("history_set_aside", { copy });
-  const open = () => openOwnHistory(storeFile, { openTimeoutMs, ...(ownsFile && { onSetAside }) });
+  const setAside = () => {
+    if (storeFile !== undefined) events.emit("history_set_aside", { copy: setDatabaseAside(storeFile) });
+  };
+  const open = () => openHistory({ file: storeFile ?? ":memory:", openTimeoutMs, ...(ownsFile && { setAside }) });
   const history = openFallbackHistory({ open, clock, events });
   const thread = storeFile === undefined ? undefined : openReportThread(storeFile);
   const here = reportsOf(history); // in memory: a thread does not see it, and it is as long as this process runs
@@ -51,12 +52,6 @@ export function composeMeter(parts: OwnMeterParts) {
     if (thread === undefined || degradedBy !== undefined) return here(name, ...asked);
     return thread.ask(name, ...asked);
   };
-  return { meter: meterOver(history, parts, ask), history, closeReports: async () => thread?.close() };
-}
-
-/** The same over an open history; the caller closes it. */
-export function meterOver(history: UsageHistory, parts: MeterParts, ask = reportsOf(history)): Meter {
-  const { io, finder, folder, onlyHome, events = new Emitter<UsageLifecycle>() } = parts;
   events.on("limits_changed", (limits) => {
     try {
       writeLimitsFile(folder, encodeLimits(limits));
@@ -65,15 +60,26 @@ export function meterOver(history: UsageHistory, parts: MeterParts, ask = report
     }
   });
   const records = devinRecords(io, onlyHome);
-  return openMeter({
-    readPlan: (signal) => readPlans(finder, io.clock, signal),
+  const meter = openMeter({
+    readPlan: (signal) => readPlans(finder, clock, signal),
     history,
-    clock: io.clock,
+    clock,
     events,
     askedElsewhereAtMs: () => lastAsked(folder),
     ask,
     elsewhere: (query) => records.elsewhere(query, (...asked) => ask("sessions", ...asked)),
   });
+  return { meter, history, closeReports: async () => thread?.close() };
+}
+
+/** Devin's own records in the user's home, or in the only home that is asked for. */
+function devinRecords({ platform, homeFolder, env }: MeterParts["io"], onlyHome: string | undefined): DevinCalls {
+  const file = sessionsFile(
+    platform === "win32" ? "windows" : platform === "darwin" ? "darwin" : "linux",
+    onlyHome ?? homeFolder,
+    onlyHome === undefined ? env : {},
+  );
+  return new DevinCalls(file, workingFolder, (session) => cascadeIdOf("devin", session));
 }
 
 /**

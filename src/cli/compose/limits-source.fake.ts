@@ -1,13 +1,16 @@
 import { FakeClock } from "../../base/clock.fake.ts";
+import type { Elsewhere } from "../../usage/elsewhere.ts";
+import { encodeLimits, encodeUsage } from "../../usage/envelope.ts";
 import type { UsageHistory } from "../../usage/history/history.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
 import { openMeter } from "../../usage/meter.ts";
 import type { PlanAnswer } from "../../usage/plan-answer.ts";
 import { fixture, windsurfFixture } from "../../usage/snapshot.fake.ts";
+import { usageReport } from "../../usage/usage-report.ts";
 import type { Command } from "../command.ts";
 import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
-import { type LocalMeter, limitsSource, type OpenLimitsSource } from "./limits-source.ts";
+import type { LimitsSource, WithLimits } from "./limits-source.ts";
 
 /** 24 February 2026, noon in UTC: what the recorded answers were made for. */
 export const fixtureNowMs = Date.parse("2026-02-24T12:00:00Z");
@@ -28,23 +31,24 @@ export function antigravityAnswer(userStatus: string, quotaSummary?: string): Pl
   };
 }
 
-/** A source over a real meter with a history in memory, and no gateway. */
+/** A source over a real meter with a history in memory, as a gateway has one. */
 export function fakeLimits(options: {
   readonly answers: () => Promise<readonly PlanAnswer[]>;
   readonly history?: UsageHistory;
-  readonly elsewhere?: LocalMeter["elsewhere"];
-  readonly clock?: FakeClock;
-}): { readonly open: OpenLimitsSource; readonly clock: FakeClock; closed(): number } {
-  const clock = options.clock ?? new FakeClock(fixtureNowMs);
+  readonly elsewhere?: Elsewhere | undefined;
+}): { readonly open: WithLimits; readonly clock: FakeClock } {
+  const clock = new FakeClock(fixtureNowMs);
   const history = options.history ?? openHistory({ file: ":memory:" });
   const meter = openMeter({ readPlan: options.answers, history, clock });
-  const { elsewhere = () => Promise.resolve(undefined) } = options;
-  let closed = 0;
-  return {
-    open: limitsSource(() => ({ history, elsewhere, meter: () => Promise.resolve(meter), close: () => void closed++ })),
-    clock,
-    closed: () => closed,
+  const source: LimitsSource = {
+    limits: async (signal) => encodeLimits(await meter.limits({ wait: true }, signal)),
+    usage(asked) {
+      const query = { ...asked, untilMs: asked.untilMs ?? clock.now() + 1 };
+      const report = { ...usageReport(history, query), elsewhere: options.elsewhere };
+      return Promise.resolve(encodeUsage(report, (uid) => uid));
+    },
   };
+  return { open: (_, use) => use(source), clock };
 }
 
 /** Runs one command in process, at the time of the recorded answers. */

@@ -17,12 +17,12 @@ const lookEveryMs = 50;
 
 /**
  * Uses the gateway that runs, or starts one in the background with the options that were typed. The gateway stays at least until `use` has
- * ended; one that was started for a command ends when it is idle.
+ * ended; one that was started for a command ends when it is idle. The user is asked for consent where prompts may follow.
  *
  * @throws MillraceError `invalid_request` for an option that the running gateway would ignore, and as `findGateway` and `startForCommand`.
  */
 export async function withGateway<T>(
-  options: GatewayCommandOptions,
+  options: GatewayCommandOptions & { readonly sendsPrompts?: false },
   context: CommandContext,
   use: (gateway: GatewayClient) => Promise<T>,
 ): Promise<T> {
@@ -30,7 +30,7 @@ export async function withGateway<T>(
   const words = ["serve", ...typedWords(options, typed)];
   const running = await findGateway(settings, signal);
   if (running !== undefined) refuseOtherOptions(options, context);
-  if (running !== undefined || !options.accept) await askConsent(options, context);
+  if (options.sendsPrompts !== false && (running !== undefined || !options.accept)) await askConsent(options, context);
   const gateway = running ?? (await startOrJoin(words, options, context));
   const isIdleEnd = readGatewayFile(settings.gatewayFile)?.startedBy === "command";
   const ended = new AbortController();

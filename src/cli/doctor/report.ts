@@ -7,7 +7,7 @@ import { openSchemas } from "../../schema/open-schemas.ts";
 import type { CommandContext } from "../command.ts";
 import { checkIdes, type IdeReport } from "../compose/check-ides.ts";
 import { composeIdeFinder } from "../compose/compose-ide.ts";
-import { composeUpstream, type Upstream } from "../compose/compose-upstream.ts";
+import { composeUpstream } from "../compose/compose-upstream.ts";
 import { spellEditor } from "../compose/health-details.ts";
 import { bytesOf, type CascadesOnDisk, openOwnJournal, readCascades } from "../compose/own-cascades.ts";
 import { type GatewayCommandOptions, overridesOf } from "../serve/gateway-options.ts";
@@ -30,13 +30,12 @@ import {
 type DoctorReport = Awaited<ReturnType<typeof examine>>["report"];
 
 /**
- * Runs every check; the worst findings first, each kind in the order of the checks. `more` are checks over the parts that answer
- * prompts. Answers the result of the discovery too.
+ * Runs every check; the worst findings first, each kind in the order of the checks. Answers the result of the discovery too.
  */
 export async function examine(
   options: GatewayCommandOptions,
   context: CommandContext,
-  more: (upstream: Upstream) => Promise<readonly Finding[]>,
+  more: () => Promise<readonly Finding[]>,
 ) {
   const { io, settings, signal } = context;
   const overrides = overridesOf(io, options);
@@ -69,7 +68,7 @@ export async function examine(
       ...besideAgent(ofIdes, backend),
       ...(said ? ofAgents.filter(({ what }) => what !== backend.why) : ofAgents),
       ...(await checkHosts(settings.folder, io.platform)),
-      ...(await more(upstream)),
+      ...(await more()),
       ...ofGateway,
       ...checkService(settings.folder),
       ...ofKey,

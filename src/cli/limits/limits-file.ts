@@ -35,6 +35,11 @@ export function readLimitsFile(folder: string): LimitsEnvelope | undefined {
   }
 }
 
+/** The limits that a gateway noted last, marked as old. */
+export function notedLimits(folder: string): LimitsEnvelope["data"] {
+  return (readLimitsFile(folder)?.data ?? []).map((of) => ({ ...of, stale: true }));
+}
+
 /** Notes that the limits were read at `atMs` (epoch ms), so that the gateway keeps reading them. */
 export function markAsked(folder: string, atMs: number): void {
   try {

@@ -47,6 +47,8 @@ export const modelSchema = z.object({
   cost_tier: maybe(z.enum(["free", "low", "medium", "high"])),
   is_default: z.boolean(),
   is_new: z.boolean(),
+  /** What serves it: `acp`, `cascade` or `raw_chat`. */
+  backend: maybe(z.string()),
   /** Why it cannot be used; null where it can. */
   disabled_reason: maybe(z.string()),
   last_used_at: maybe(instant),
@@ -70,6 +72,7 @@ export function encodeModel(model: Model, lastUsedAtMs: number | undefined): z.i
     cost_tier: model.costTier ?? null,
     is_default: model.isDefault,
     is_new: model.isNew,
+    backend: model.backend ?? null,
     disabled_reason: model.disabledReason ?? null,
     last_used_at: iso(lastUsedAtMs),
   };

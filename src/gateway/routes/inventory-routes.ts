@@ -23,9 +23,10 @@ export const inventoryRoutes = [
   }),
   defineOwnerRoute("models", "GET /dashboard/api/models", {
     summary: "The account's models with variants, cost, context and last use, also those that cannot be used.",
+    query: { refresh: "`1`: ask the IDE again" },
     answer: z.object({ object: z.literal("list"), data: z.array(modelSchema) }),
     async handle(parts, c) {
-      const { models, lastUses } = await modelsInOrder(parts, { refresh: false }, c.signal);
+      const { models, lastUses } = await modelsInOrder(parts, { refresh: c.search.get("refresh") === "1" }, c.signal);
       return jsonResponse({ object: "list", data: models.map((model) => encodeModel(model, lastUses.get(model.uid))) });
     },
   }),
