@@ -12,7 +12,6 @@ import type { GatewayRecord } from "../gateway-process/gateway-file.ts";
 import { openGatewayLog } from "../gateway-process/gateway-log.ts";
 import { alreadyServes, askHolder, holderOf, takeHome } from "../gateway-process/home.ts";
 import { untilIdle } from "../gateway-process/idle-end.ts";
-import { readKey } from "../gateway-process/key-file.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
 import { readAccounts } from "../limits/read-accounts.ts";
 import { choice, flag, text, texts } from "../options.ts";
@@ -88,7 +87,7 @@ export const serveCommand = defineCommand({
       argv: by === "command" ? argv.filter((word) => word !== "--json") : [...argv],
       options: spellOptions(options),
     };
-    const told = { clock: io.clock, note: (text: string) => out.note(text), key: readKey(settings.keyFile) };
+    const told = { clock: io.clock, note: (text: string) => out.note(text) };
     const home = await takeHome(settings.gatewayFile, record, told, signal);
     try {
       removeIfThere(settings.stoppedFile);

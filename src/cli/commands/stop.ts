@@ -11,8 +11,7 @@ import { dispatch } from "../dispatch.ts";
 import { checkStartFiles, startInBackground } from "../gateway-process/background.ts";
 import { callGateway, lookForGateway, silentGateway } from "../gateway-process/gateway-client.ts";
 import { type GatewayRecord, readGatewayRecord } from "../gateway-process/gateway-file.ts";
-import { askHolder, clearHome, earlierBuild, gatewayHere, holderOf, stopMs } from "../gateway-process/home.ts";
-import { readKey } from "../gateway-process/key-file.ts";
+import { askHolder, clearHome, holderOf, stopMs } from "../gateway-process/home.ts";
 import { endPause, pause, readPause } from "../gateway-process/pause-file.ts";
 import { duration, flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
@@ -40,7 +39,7 @@ export const stopCommand = defineCommand({
     if (stopped !== undefined)
       replaceFileSync(settings.stoppedFile, `${new Date(context.io.clock.now()).toISOString()}\n`);
     const agents = await (options.agents ? endHosts(folder) : lookAtHosts(folder));
-    const isCut = agents.some(({ running, unread = 0 }) => running + unread > 0);
+    const isCut = agents.some(({ running, unread }) => running + unread > 0);
     if (options.json) {
       const gateway = stopped === undefined ? null : { url: placeOf(stopped), pid: stopped.pid };
       const cut = options.agents ? { turns_cut: isCut ? (open ?? []) : [] } : {};
@@ -98,8 +97,8 @@ export const restartCommand = defineCommand({
     ["millrace restart --ide devin-next", "with another option from now on"],
   ],
   async run({ options, typed, argv }, context) {
-    const { out, settings, signal } = context;
-    const running = await gatewayHere(settings, signal);
+    const { out, settings } = context;
+    const running = holderOf(settings.gatewayFile);
     const isService = running === undefined ? isServiceInstalled(context) === true : running.startedBy === "service";
     // What would keep the new one from starting is told while the old one still serves.
     const changes = argv.filter(
@@ -177,8 +176,7 @@ function placeOf({ url, socket }: GatewayRecord): string {
 
 /**
  * Stops this user's gateway and waits for its end. Answers where it was; undefined if none runs. The gateway is asked at its door
- * (`home.ts`). No process gets a signal for its number: only one that listens at the gateway's port and proved that it knows the key,
- * as a gateway of an earlier build.
+ * (`home.ts`). No process gets a signal for its number: only one that also listens at the gateway's port.
  *
  * @throws MillraceError `upstream_timeout`: it still runs after `waitMs`; `unavailable`: it does not answer.
  */
@@ -188,8 +186,7 @@ export async function stopGateway(
 ): Promise<GatewayRecord | undefined> {
   const { io, settings, signal } = context;
   const { gatewayFile: file } = settings;
-  const held = holderOf(file);
-  const record = held ?? (await gatewayHere(settings, signal));
+  const record = holderOf(file);
   if (record === undefined) {
     const left = readGatewayRecord(file);
     if (left !== undefined) clearHome(file, left); // left by one that was killed; another program may have its pid now
@@ -201,11 +198,10 @@ export async function stopGateway(
       hint: "End that program.",
     });
   }
-  if (record.isStopping !== true && !(await askHolder(file, "stop")) && !isEnding(file, held))
-    await signalProven(record, context);
-  const runs = () => (held === undefined ? processRuns(pid) : holderOf(file)?.instance === instance);
+  if (record.isStopping !== true && !(await askHolder(file, "stop")) && !isEnding(file, record))
+    await signalHolder(record, context);
   const giveUpAtMs = io.clock.monotonic() + waitMs;
-  while (runs()) {
+  while (holderOf(file)?.instance === instance) {
     if (io.clock.monotonic() > giveUpAtMs) {
       throw new MillraceError("upstream_timeout", `The gateway (process ${pid}) is still stopping.`, {
         hint: `Wait and look again: \`millrace stop\`. If it hangs, end that process (\`kill -9 ${pid}\`): its turns continue at the next start.`,
@@ -220,8 +216,7 @@ export async function stopGateway(
 }
 
 /** Whether the gateway that held the home has left it meanwhile, or is about to: somebody else stopped it. */
-function isEnding(file: string, held: GatewayRecord | undefined): boolean {
-  if (held === undefined) return false;
+function isEnding(file: string, held: GatewayRecord): boolean {
   const now = holderOf(file);
   return now?.instance !== held.instance || now.isStopping === true;
 }
@@ -230,21 +225,15 @@ function isEnding(file: string, held: GatewayRecord | undefined): boolean {
 const endMs = 1_000;
 
 /**
- * Ends a gateway that does not answer at its door, because it is suspended or of an earlier build. The system says which process listens at its
- * address: that of the record while the home is held, else one that proves that it knows the key. A suspended one is continued, so that it can end.
+ * Ends a gateway that does not answer at its door, because it is suspended. The system says that its process listens at its address. It is
+ * continued, so that it can end.
  */
-async function signalProven(
-  record: GatewayRecord,
+async function signalHolder(
+  { url, pid }: GatewayRecord,
   { io, settings, signal }: Pick<CommandContext, "io" | "settings" | "signal">,
 ): Promise<void> {
-  const held = holderOf(settings.gatewayFile);
-  if (held === undefined && !processRuns(record.pid)) return; // it has just ended
-  const holder =
-    record.url === undefined ? undefined : await findPortHolder(Number(new URL(record.url).port), io, signal);
-  const isOwn = held?.instance === record.instance && holder?.pid === record.pid;
-  const proves = async () =>
-    (await earlierBuild(settings.gatewayFile, readKey(settings.keyFile), signal)) !== undefined;
-  if (holder === undefined || !(isOwn || (await proves()))) throw silentGateway(settings);
-  process.kill(holder.pid, "SIGTERM");
-  if (io.platform !== "win32") process.kill(holder.pid, "SIGCONT");
+  const listens = url === undefined ? undefined : await findPortHolder(Number(new URL(url).port), io, signal);
+  if (listens?.pid !== pid) throw silentGateway(settings);
+  process.kill(pid, "SIGTERM");
+  if (io.platform !== "win32") process.kill(pid, "SIGCONT");
 }

@@ -13,7 +13,7 @@ import { type CommandContext, defineCommand } from "../command.ts";
 import { cacheFolder } from "../compile-cache.ts";
 import { bytesOf } from "../compose/own-cascades.ts";
 import { removeConversations, withConversations } from "../doctor/conversations.ts";
-import { gatewayHere, stopMs } from "../gateway-process/home.ts";
+import { holderOf, stopMs } from "../gateway-process/home.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
@@ -69,7 +69,7 @@ async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
   const { io, settings } = context;
   const { folder } = settings;
   const cache = join(cacheFolder(io.env, io.platform, io.homeFolder), "millrace");
-  const gateway = await gatewayHere(settings, context.signal);
+  const gateway = holderOf(settings.gatewayFile);
   const clients = setUpClients(folder);
   const { own } = await withConversations({}, context, (found) => Promise.resolve(found));
   const steps: readonly (Step | false)[] = [

@@ -15,7 +15,7 @@ import { type CommandContext, defineCommand } from "../command.ts";
 import { broken, fetchFile, fetchSum, sumOf } from "../fetch-release.ts";
 import { checkStartFiles, startInBackground } from "../gateway-process/background.ts";
 import type { GatewayRecord } from "../gateway-process/gateway-file.ts";
-import { gatewayHere, stopMs } from "../gateway-process/home.ts";
+import { holderOf, stopMs } from "../gateway-process/home.ts";
 import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
@@ -129,8 +129,8 @@ async function replaceWith(
   { own, next }: { readonly own: string; readonly next: string },
   context: CommandContext,
 ): Promise<number> {
-  const { out, settings, signal } = context;
-  const running = await gatewayHere(settings, signal);
+  const { out, settings } = context;
+  const running = holderOf(settings.gatewayFile);
   if (running !== undefined) checkStartFiles(settings.folder);
   await stopGateway(stopMs, context);
   try {

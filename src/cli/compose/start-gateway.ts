@@ -3,7 +3,6 @@ import { homedir } from "node:os";
 import { systemClock } from "../../base/clock.ts";
 import { openLogLines } from "../gateway-process/gateway-log.ts";
 import { type Home, takeHome } from "../gateway-process/home.ts";
-import { readKey } from "../gateway-process/key-file.ts";
 import { version } from "../package-files.ts";
 import { environmentOptions } from "../serve/gateway-options.ts";
 import { readSettings, type Settings } from "../settings.ts";
@@ -60,7 +59,7 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     startedAtMs: io.clock.now(),
     startedBy: "program" as const,
   };
-  const told = { clock: io.clock, note: (text: string) => process.emitWarning(text), key: readKey(settings.keyFile) };
+  const told = { clock: io.clock, note: (text: string) => process.emitWarning(text) };
   const home = await takeHome(settings.gatewayFile, record, told, io.signal);
   try {
     return await startIn(home, { ...options, env }, { io, settings });

@@ -5,15 +5,11 @@ import { bestEffort, orAborted } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { type Door, defaultDoors, dial, openDoor } from "../../base/node/door.ts";
-import { identifyListener } from "../../base/node/gateway-proof.ts";
 import { removeIfThere } from "../../base/node/move-file.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { isLocked, takeLock } from "../../base/node/system-lock.ts";
-import type { Secret } from "../../base/secret.ts";
-import type { Settings } from "../settings.ts";
 import { spellAge } from "../terminal/spell.ts";
-import { type GatewayRecord, readGatewayFile, readGatewayRecord, writeGatewayFile } from "./gateway-file.ts";
-import { readKey } from "./key-file.ts";
+import { type GatewayRecord, readGatewayRecord, writeGatewayFile } from "./gateway-file.ts";
 
 /** The home of a gateway, which no other gateway has meanwhile. */
 export interface Home {
@@ -37,7 +33,7 @@ const keepEveryMs = 30_000;
 /** How long a gateway has to end its answers once it stops; ms. Later its service manager kills it, and commands give up waiting. */
 export const stopMs = 30_000;
 const lookEveryMs = 50;
-/** How long a gateway has to answer at its door, and one of an earlier build at its port; ms. */
+/** How long a gateway has to answer at its door; ms. */
 const answerMs = 5_000;
 
 /** The files of a home, beside the gateway's file. */
@@ -56,23 +52,14 @@ function filesBeside(file: string) {
 export async function takeHome(
   file: string,
   claim: Omit<GatewayRecord, "url" | "socket" | "isStopping">,
-  {
-    clock,
-    note,
-    key,
-  }: { readonly clock: Clock; readonly note: (text: string) => void; readonly key?: Secret | undefined },
+  { clock, note }: { readonly clock: Clock; readonly note: (text: string) => void },
   signal: AbortSignal,
 ): Promise<Home> {
   const giveUpAtMs = clock.monotonic() + stopMs;
   let told = false;
   for (;;) {
     const giveBack = tryLock(file, note);
-    if (giveBack !== undefined) {
-      const earlier = await earlierBuild(file, key, signal);
-      if (earlier === undefined) return keepHome(file, claim, giveBack, { clock, note });
-      giveBack();
-      throw alreadyServes(earlier, clock.now());
-    }
+    if (giveBack !== undefined) return keepHome(file, claim, giveBack, { clock, note });
     const holder = holderOf(file); // undefined where it has just ended
     if (holder !== undefined) {
       if (holder.isStopping !== true || clock.monotonic() > giveUpAtMs) throw alreadyServes(holder, clock.now());
@@ -87,25 +74,6 @@ export async function takeHome(
 export function holderOf(file: string): GatewayRecord | undefined {
   if (!isLocked(filesBeside(file).lock)) return undefined;
   return readGatewayRecord(file) ?? { pid: 0, instance: "", version: "", startedAtMs: 0 };
-}
-
-/** The gateway of this home, also one that starts or stops, or of an earlier build. */
-export async function gatewayHere(
-  { gatewayFile, keyFile }: Pick<Settings, "gatewayFile" | "keyFile">,
-  signal: AbortSignal,
-): Promise<GatewayRecord | undefined> {
-  return holderOf(gatewayFile) ?? (await earlierBuild(gatewayFile, readKey(keyFile), signal));
-}
-
-/** A gateway of an earlier build, which has no lock: it proves that it knows the key. */
-export async function earlierBuild(
-  file: string,
-  key: Secret | undefined,
-  signal: AbortSignal,
-): Promise<GatewayRecord | undefined> {
-  const record = key === undefined ? undefined : readGatewayFile(file);
-  if (key === undefined || record === undefined) return undefined;
-  return (await identifyListener(record, key, answerMs, signal)) === "ours" ? record : undefined;
 }
 
 /**

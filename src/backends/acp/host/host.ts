@@ -228,7 +228,7 @@ export class AgentHost {
     if (write !== undefined) this.#child.write(write);
   }
 
-  #note({ state, parts = {}, keep, running }: ToldNote): void {
+  #note({ state, parts, keep, running }: ToldNote): void {
     this.#state = state;
     for (const [name, part] of Object.entries(parts)) {
       if (part === null) this.#parts.delete(name);

@@ -12,8 +12,6 @@ import {
   type LinesLost,
   type News,
   type Order,
-  oldestVersion,
-  partsVersion,
   type Refusal,
   type ToldNote,
   type Welcome,
@@ -61,7 +59,7 @@ export class HostedChild implements AgentChild, ChildHost {
     this.heardMs = clock.monotonic();
     this.#read = welcome.first;
     this.#errors = welcome.errors;
-    this.#parts = welcome.parts ?? {};
+    this.#parts = welcome.parts;
     this.exited = new Promise((resolve) => {
       this.#onExit = (how) => {
         this.#tell({}); // all lines were read: the host may end
@@ -80,7 +78,7 @@ export class HostedChild implements AgentChild, ChildHost {
     try {
       const welcome = parseJson(first) as Welcome | Refusal; // a host's
       if ("refused" in welcome) throw new HostRefusal("busy");
-      if (welcome.version < oldestVersion || welcome.version > wireVersion) throw new HostRefusal("other_build");
+      if (welcome.version !== wireVersion) throw new HostRefusal("other_build");
       return new HostedChild(socket, welcome, clock);
     } catch (error) {
       socket.destroy();
@@ -95,7 +93,7 @@ export class HostedChild implements AgentChild, ChildHost {
 
   /** As `HostNote` has them. */
   get parts(): Readonly<Record<string, string>> {
-    return this.#welcome.parts ?? {};
+    return this.#welcome.parts;
   }
 
   /** Why the host gave up lines that the gateway before wanted kept; undefined where it has them all. */
@@ -189,8 +187,6 @@ export class HostedChild implements AgentChild, ChildHost {
   }
 
   #told({ state, parts, ...note }: HostNote): ToldNote {
-    if (this.#welcome.version < partsVersion)
-      return { ...note, state: writeJson({ ...(parseJson(state) as object), parts }) };
     const before = this.#parts;
     this.#parts = parts;
     const names = new Set([...Object.keys(before), ...Object.keys(parts)]);

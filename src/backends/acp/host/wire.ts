@@ -2,14 +2,10 @@ import type { Doors } from "../../../base/node/door.ts";
 import type { ChildLaunch, HostNote } from "../wire/agent-child.ts";
 
 /**
- * The version of this page's messages and of a gateway's note, and the oldest one that a gateway still speaks with a host. `hello`, `look`
- * and `end`, and `version`, `hostPid` and `running` in their answers, are the same in every version: so a gateway can wait for the prompts
- * of a host that it cannot read, and end it. A change that version 3 does not know, and a note that it cannot read, needs a new number.
+ * The version of this page's messages and of a gateway's note. `hello`, `look` and `end`, and `version`, `hostPid` and `running` in their
+ * answers, are the same in every version: so a gateway can wait for the prompts of a host of another version, and end it.
  */
 export const wireVersion = 4;
-export const oldestVersion = 3;
-/** From here on a note names only the parts that changed. */
-export const partsVersion = 4;
 
 /** What a host is started with, as JSON on its standard input. */
 export interface HostOptions {
@@ -39,8 +35,8 @@ export type Order =
   /** `write` goes to the agent, and `note` replaces the one before; both or none happen. `read`: lines that this gateway has read. */
   | { readonly type: "tell"; readonly read: number; readonly write?: string; readonly note?: ToldNote };
 
-/** A note on the wire. `parts` has those that differ from the note before, `null` for one that is gone; version 3 has them in the state. */
-export type ToldNote = Omit<HostNote, "parts"> & { readonly parts?: Readonly<Record<string, string | null>> };
+/** A note on the wire. `parts` has those that differ from the note before, `null` for one that is gone. */
+export type ToldNote = Omit<HostNote, "parts"> & { readonly parts: Readonly<Record<string, string | null>> };
 
 /**
  * `starter`: it started the host, and nobody has the agent before it. `successor`: it starts now, so the one before may be about to end,
@@ -59,9 +55,9 @@ export interface Welcome {
   /** How many lines an earlier gateway has read: it answered the agent's requests in them. */
   readonly read: number;
   readonly state: string | null;
-  /** As `HostNote` has them; since version 4. */
-  readonly parts?: Readonly<Record<string, string>>;
-  /** Why lines before `first` were given up that a note wanted kept; since version 4. */
+  /** As `HostNote` has them. */
+  readonly parts: Readonly<Record<string, string>>;
+  /** Why lines before `first` were given up that a note wanted kept. */
   readonly lost?: LinesLost;
   /** The end of the agent's standard error. */
   readonly errors: string;
@@ -92,6 +88,6 @@ export interface HostLook {
   readonly served: boolean;
   /** Prompts that the agent works on. */
   readonly running: number;
-  /** Answers that ended and that no gateway has read yet; since version 4. */
-  readonly unread?: number;
+  /** Answers that ended and that no gateway has read yet. */
+  readonly unread: number;
 }

@@ -5,7 +5,7 @@ import type { ToolSpec } from "../../backend.ts";
 const schema = z.object({
   launch: z.string(),
   settings: z.string(),
-  server: z.string().default("millrace"), // its name in builds that gave none
+  server: z.string(),
   initialized: z.unknown(),
   sessions: z.array(
     z.object({
@@ -19,14 +19,12 @@ const schema = z.object({
         .object({
           socket: z.string(),
           secret: z.string(),
-          offered: z.array(z.custom<KeptTools["offered"][number]>()).optional(),
           given: z.array(z.string()),
         })
         .optional(),
     }),
   ),
   loads: z.array(z.object({ sessionId: z.string(), id: z.number() })),
-  parts: z.record(z.string(), z.string()).optional(),
 });
 
 /** What another gateway needs to go on with the tools of a session: how its relay finds it, what is offered, and the calls that wait. */
@@ -65,18 +63,17 @@ export interface KeptProcess {
 }
 
 /**
- * Reads the state and the parts of a note. A part is named after its session and has the tools that are offered there; version 3 of the wire
- * has both in the state. Throws a `ZodError` for what is no note.
+ * Reads the state and the parts of a note. A part is named after its session and has the tools that are offered there. Throws a `ZodError`
+ * for what is no note.
  */
 export function readKept(state: string, parts: Readonly<Record<string, string>>): KeptProcess {
-  const { parts: inState = {}, sessions, ...kept } = schema.parse(parseJson(state));
-  const all = { ...inState, ...parts };
-  const offeredIn = (id: string) => parseJson(all[id] ?? "[]") as KeptTools["offered"]; // as `SessionTools` spells them
+  const { sessions, ...kept } = schema.parse(parseJson(state));
+  const offeredIn = (id: string) => parseJson(parts[id] ?? "[]") as KeptTools["offered"]; // as `SessionTools` spells them
   return {
     ...kept,
     sessions: sessions.map(({ tools, ...session }) => ({
       ...session,
-      tools: tools && { ...tools, offered: tools.offered ?? offeredIn(session.id) },
+      tools: tools && { ...tools, offered: offeredIn(session.id) },
     })),
   };
 }
