@@ -46,6 +46,9 @@ interface Recording {
   readonly requests: readonly { readonly path: string; readonly body: unknown }[];
 }
 
+/** A part is read by its member where it has no type. */
+const partType = /\[(?:(?:in|out)put_)?(?:text|image|image_url|file)\]\.type$/;
+
 const recordings = readdirSync(corpus).map(
   (file) => JSON.parse(readFileSync(new URL(file, corpus), "utf8")) as Recording, // our own files
 );
@@ -65,7 +68,7 @@ describe.each(recordings)("$client $version", ({ requests }) => {
       const { leftOut: items = [], ignoredTools = [] } = dialect.parse(body);
       for (const type of [...items, ...ignoredTools]) found.add(type);
     }
-    expect([...found].filter((name) => !leftOut.test(name))).toEqual([]);
+    expect([...found].filter((name) => !leftOut.test(name) && !partType.test(name))).toEqual([]);
   });
 });
 

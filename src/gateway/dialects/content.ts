@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { isObject } from "../../base/json.ts";
-import type { Part } from "../../log/request.ts";
+import { isObject, type JsonObject, writeJson } from "../../base/json.ts";
+import type { Message, Part } from "../../log/request.ts";
 import { fileParts } from "./files.ts";
 import type { History } from "./history.ts";
 import { imageFromBase64, imageFromUrl, parseAt, refuse, textParts } from "./parse-body.ts";
@@ -22,7 +22,6 @@ const documentSource = z.discriminatedUnion("type", [
   z.object({ type: z.literal("file"), file_id: z.string() }),
 ]);
 
-const textBlock = z.object({ text: z.string() });
 const imageBlock = z.object({ type: z.literal("image"), source: imageSource });
 const documentBlock = z.object({
   type: z.literal("document"),
@@ -34,7 +33,7 @@ const searchResultBlock = z.object({
   type: z.literal("search_result"),
   source: z.string().nullish(),
   title: z.string().nullish(),
-  content: z.array(z.unknown()).nullish(),
+  content: z.unknown(),
 });
 /** The vendor's own summary of what it took out of a long conversation. */
 const compactionBlock = z.object({ content: z.string().nullish() });
@@ -51,22 +50,41 @@ const fileMembers = z.object({
 });
 const filePart = z.object({ file: fileMembers });
 
-/** The content of a message, or of a call's result: a text, or parts that are read one by one. */
-export const content = z.union([z.string(), z.array(z.unknown())]);
+/** What is said: a text, a part, or parts that are read one by one. */
+export const content = z.union([z.string(), z.array(z.unknown()), z.looseObject({})]);
 const anyPart = z.looseObject({ type: z.string() });
+
+/** What a part without a type is, by the member that it has. */
+const typesByMember = [
+  ["text", "text"],
+  ["image_url", "image_url"],
+  ["source", "image"],
+  ["file", "file"],
+  ["file_data", "input_file"],
+] as const;
 
 /** Sound, films and uploads, in the words of several APIs. */
 const media = /^(?:input_)?(audio|video)(?:_url)?$|^container_upload$/;
 
-/** A content as parts; parts of types that are not known are left out. Throws `invalid_request` with the path. */
-export function parseContent(
-  given: string | readonly unknown[] | null | undefined,
-  path: string,
-  history: History,
-): Part[] {
+/** The content of a message, of a call's result or of a system text, as parts; those that cannot be read are left out. */
+export function parseContent(given: unknown, path: string, history: History): Part[] {
   if (given === null || given === undefined) return [];
-  if (typeof given === "string") return textParts([given]);
-  return given.flatMap((part, i) => parsePart(part, `${path}[${i}]`, history));
+  if (Array.isArray(given)) return given.flatMap((part, i) => parsePart(part, `${path}[${i}]`, history));
+  return parsePart(given, path, history);
+}
+
+/** Claude Code's first system block: client metadata that changes with every conversation, and no part of the prompt. */
+const billingHeader = /^x-anthropic-billing-header\b/i;
+
+/**
+ * A request's system text as a message, of its member `param`; none if it is empty. Claude Code's billing line is left out. Source:
+ * docs/dev/wire/clients.md, "Messages".
+ */
+export function parseSystem(system: unknown, param: string, history: History): Message[] {
+  const parts = history.readOther(() => parseContent(system, param, history));
+  const [first] = parts;
+  const kept = first?.type === "text" && billingHeader.test(first.text) ? parts.slice(1) : parts;
+  return kept.length === 0 ? [] : [{ role: "system", parts: kept }];
 }
 
 /**
@@ -75,7 +93,8 @@ export function parseContent(
  */
 export function parsePart(given: unknown, path: string, history: History): Part[] {
   if (typeof given === "string") return textParts([given]);
-  const part = history.read("part", () => parseAt(anyPart, given, path), undefined);
+  if (Array.isArray(given)) return parseContent(given, path, history);
+  const part = history.read("part", () => parseAt(anyPart, withType(given), path), undefined);
   if (part === undefined) return [];
   const { type } = part;
   const read = (parts: () => Part[]) => history.read(type, parts, []);
@@ -85,7 +104,7 @@ export function parsePart(given: unknown, path: string, history: History): Part[
     case "output_text":
     case "summary_text":
     case "reasoning_text":
-      return history.read("text", () => textParts([parseAt(textBlock, part, path).text]), []);
+      return history.read("text", () => textParts([textOf(part, path)]), []);
     case "refusal":
       return read(() => textParts([parseAt(refusalPart, part, path).refusal]));
     case "image":
@@ -128,6 +147,20 @@ export function parsePart(given: unknown, path: string, history: History): Part[
     default:
       return parseOther(type, path, history);
   }
+}
+
+function withType(part: unknown): unknown {
+  if (!isObject(part) || typeof part["type"] === "string") return part;
+  const [, type] = typesByMember.find(([member]) => part[member] !== undefined) ?? [];
+  return { ...part, type };
+}
+
+/** The text of a part; null is none. Programs keep it as `content`, or in an object with notes beside, too. */
+export function textOf({ text, content: other }: JsonObject, path: string): string {
+  const given = text ?? other ?? "";
+  const said = isObject(given) ? given["value"] : given;
+  if (typeof said === "number") return writeJson(said);
+  return parseAt(z.string(), said, `${path}.text`);
 }
 
 /** An image for a note; the model may fetch it with a tool of its own. */

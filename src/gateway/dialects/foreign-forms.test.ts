@@ -43,6 +43,25 @@ describe.each(apis)("$name", ({ dialect, member }) => {
   });
 
   it.each([
+    [{ text: "x" }],
+    ["x", null],
+    [[said]],
+    [{ type: "text", text: null }, said],
+    [{ type: "text", text: { value: "x", annotations: [] } }],
+    [{ type: "text", content: "x" }],
+    [said, { type: "text", text: [] }],
+    [said, { type: "hologram" }],
+    [said, { type: "refusal" }, { type: "tool_reference" }, { type: "file" }, 5, {}],
+  ])("reads what it can of the newest message: %j", (...content) => {
+    const [first] = parse([user(...content)]).request.messages;
+    expect(first?.parts.slice(0, 1)).toEqual([said]);
+  });
+
+  it("reads a part alone as a content", () => {
+    expect(parse([{ role: "user", content: { text: "x" } }]).request.messages).toMatchObject([{ parts: [said] }]);
+  });
+
+  it.each([
     { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } },
     { type: "audio", source: {} },
     { type: "video", source: {} },
@@ -182,6 +201,35 @@ it("reads a result that names no call and whose call is not there, in Ollama's A
     { role: "user", parts: [{ text: "Result of a tool:\n" }, { text: "R1" }] },
     { role: "user", parts: [{ text: "Result of `t`:\n" }, { text: "R2" }] },
   ]);
+});
+
+it.each([
+  [anthropicMessages, "system", { messages: [{ role: "user", content: "x" }] }],
+  [openAiResponses, "instructions", { input: "x" }],
+  [gemini, "systemInstruction", { contents: "x" }],
+  [ollama, "system", { prompt: "x" }],
+] as const)("a system text is a text, a part, or a list of them: %#", (dialect, member, asked) => {
+  const one = { role: "system", parts: [{ type: "text", text: "S" }] };
+  for (const system of ["S", { text: "S" }, ["S"], [{ text: "S" }], [{ type: "text", text: "S" }, null]])
+    expect(dialect.parse({ model: "m", ...asked, [member]: system }).request.messages).toMatchObject([one, {}]);
+  for (const none of [null, "", [], [null]])
+    expect(dialect.parse({ model: "m", ...asked, [member]: none }).request.messages).toHaveLength(1);
+});
+
+it.each([
+  [openAiChat, (response_format: unknown) => ({ messages: [{ role: "user", content: "x" }], response_format })],
+  [openAiResponses, (format: unknown) => ({ input: "x", text: { format } })],
+  [anthropicMessages, (format: unknown) => ({ messages: [{ role: "user", content: "x" }], output_format: format })],
+  [ollama, (format: unknown) => ({ prompt: "x", format })],
+] as const)("the form of an answer is a word, a type or a schema: %#", (dialect, body) => {
+  const formatOf = (format: unknown) => dialect.parse({ model: "m", ...body(format) }).request.responseFormat;
+  const schema = { type: "object", properties: {} };
+  for (const none of [null, "", "text", {}, { type: "text" }]) expect(formatOf(none)).toEqual({ type: "text" });
+  for (const json of ["json", "JSON", { type: "json_object" }]) expect(formatOf(json)).toEqual({ type: "json_object" });
+  const schemas = [schema, { type: "json_object", schema }, { type: "json_schema", json_schema: { schema } }];
+  for (const given of schemas) expect(formatOf(given)).toMatchObject({ type: "json_schema", schema });
+  for (const unknown of ["xml", 5, [], { type: "grammar" }])
+    expect(() => formatOf(unknown)).toThrow(expect.objectContaining({ code: "invalid_request" }));
 });
 
 it("takes a limit below zero for none", () => {

@@ -20,13 +20,15 @@ function newestFrom(speakers: readonly Speaker[]): number {
 export type WireMessage = JsonObject & { readonly role: string };
 
 /**
- * A history is read, not judged: an item, block or message that cannot be read is left out, and named in `x-millrace-left-out`. Only text
- * and form of the newest messages of the user themselves are refused: a file that cannot be read is no reason to end a conversation.
+ * What is said is read, not judged: an item, block or message that cannot be read is left out, and named in `x-millrace-left-out`. A client
+ * cannot mend it, so it is no reason to end a conversation. A request is refused if nothing of the user's newest messages can be read.
  * Source: docs/http-api.md, "What the APIs get".
  */
 export class History {
   readonly #leftOut = new Set<string>();
   readonly #ofNewest = new Set<string>();
+  /** Why the first part of a newest message was left out. */
+  #why: unknown;
   /** What is read now belongs to a newest message of the user. */
   #isNewest = true;
 
@@ -84,15 +86,16 @@ export class History {
     const isAsked = asked.some(({ role, parts }) => role === "tool" || (role === "user" && parts.length > 0));
     const unread = messages.length === 0 ? this.#leftOut : isAsked ? [] : this.#ofNewest;
     const names = [...unread].join(", ");
-    if (names !== "") throw refuse(param, `Nothing of the newest message can be read here: ${names}.`);
+    if (names !== "") throw this.#why ?? refuse(param, `Nothing of the newest message can be read here: ${names}.`);
   }
 
-  /** What `read` gives; `otherwise` where it refuses something that stands in the history. */
+  /** What `read` gives; `otherwise` where it refuses it. */
   read<T>(type: string, read: () => T, otherwise: T): T {
     try {
       return read();
     } catch (error) {
-      if (this.#isNewest || !isMillraceError(error) || error.code !== "invalid_request") throw error;
+      if (!isMillraceError(error) || error.code !== "invalid_request") throw error;
+      if (this.#isNewest) this.#why ??= error;
       this.leaveOut(type);
       return otherwise;
     }

@@ -16,12 +16,28 @@ const format = z
   ])
   .nullish();
 
-/** The form of an answer, as any API writes it: Chat Completions put name and schema into a member of their own. */
-const formatSchema = z.preprocess(
-  (given) =>
-    isObject(given) && isObject(given["json_schema"]) ? { ...given["json_schema"], type: given["type"] } : given,
-  format,
-);
+/** The form of an answer, as any API writes it. */
+const formatSchema = z.preprocess(flatFormat, format);
+
+/** Ollama names a form in a word. */
+const words: Readonly<Record<string, string>> = { "": "text", text: "text", json: "json_object" };
+const ofSchemas = ["properties", "items", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"];
+
+/**
+ * A form as Responses have it: Chat Completions put name and schema into a member of their own, Ollama has a word or a bare schema, and local
+ * servers have a schema beside `json_object`. Other values stay.
+ */
+function flatFormat(given: unknown): unknown {
+  if (typeof given === "string") return { type: words[given.toLowerCase()] ?? given };
+  if (!isObject(given)) return given;
+  if (Object.keys(given).length === 0) return { type: "text" };
+  const { type, json_schema: inside, schema } = given;
+  if (isObject(inside)) return { ...inside, type: "json_schema" };
+  if (type === "json_object" && isObject(schema)) return { ...given, type: "json_schema" };
+  const isTyped = typeof type === "string" && /^(?:text|json_object|json_schema)$/.test(type);
+  const isSchema = type === "object" || type === "array" || ofSchemas.some((name) => name in given);
+  return !isTyped && isSchema ? { type: "json_schema", schema: given } : given;
+}
 
 /** The members of any API that demand a form; a body has one of them. */
 export const formatMembers = {

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { MillraceError } from "../../../base/errors.ts";
 import type { Tool, TurnRequest } from "../../../log/request.ts";
+import { content, parseSystem } from "../content.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
 import { messagesSchema, readMessages } from "../messages/any-message.ts";
-import { parseSystem, systemSchema } from "../messages/block-message.ts";
 import { readDirectives } from "../messages/directives.ts";
 import {
   effortIn,
@@ -23,7 +23,7 @@ import { parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./to
 export const messagesBody = z.object({
   model: z.string().min(1, nameAModel()),
   messages: messagesSchema,
-  system: systemSchema,
+  system: content.nullish(),
   max_tokens: z.number().int().nonnegative().nullish(),
   stream: z.boolean().nullish(),
   stop_sequences: z.array(z.string()).nullish(),
@@ -55,7 +55,7 @@ export function parseMessagesRequest(body: unknown): ParsedTurn & {
   const request: TurnRequest = {
     model: modelName(parsed.model),
     messages: [
-      ...parseSystem(parsed.system, history),
+      ...parseSystem(parsed.system, "system", history),
       ...noteOfHosted(ignoredTools, tools.length === 0 || offered.demandsIgnored),
       ...readMessages(parsed.messages, history, "blocks"),
     ],

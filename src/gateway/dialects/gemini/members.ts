@@ -51,8 +51,8 @@ const geminiMembers: readonly Member[] = [
   {
     name: "generationConfig.responseMimeType",
     use: "refused",
-    where: (value) => !/^(?:text\/plain|application\/json)$/.test(String(value)),
-    why: "An answer is `text/plain` or `application/json` here.",
+    where: (value) => !/^(?:text\/plain|application\/json|text\/x\.enum)$/.test(String(value)),
+    why: "An answer is `text/plain`, `application/json` or `text/x.enum` here.",
   },
 ];
 

@@ -153,13 +153,20 @@ describe("a Gemini request", () => {
     );
   });
 
+  it("tells the model the values of an enum, which are no JSON", () => {
+    const responseSchema = { type: "STRING", enum: ["yes", "no"] };
+    const { request } = parse({ generationConfig: { responseMimeType: "text/x.enum", responseSchema } });
+    expect(request.responseFormat).toEqual({ type: "text" });
+    expect(JSON.stringify(request.messages[0])).toContain("\\nyes\\nno");
+  });
+
   it.each([
     ["cachedContent", { cachedContent: "cachedContents/x" }],
     ["generationConfig.candidateCount", { generationConfig: { candidateCount: 2 } }],
     ["generationConfig.responseModalities", { generationConfig: { responseModalities: ["TEXT", "IMAGE"] } }],
-    ["generationConfig.responseMimeType", { generationConfig: { responseMimeType: "text/x.enum" } }],
+    ["generationConfig.responseMimeType", { generationConfig: { responseMimeType: "application/xml" } }],
     ["generationConfig.maxOutputTokens", { generationConfig: { maxOutputTokens: "many" } }],
-    ["contents[0].parts[0].text", { contents: [{ parts: [{ text: 1 }] }] }],
+    ["contents[0].parts[0].text", { contents: [{ parts: [{ text: [] }] }] }],
   ])("refuses %s by its path", (param, body) => {
     expect(() => parse(body)).toThrow(expect.objectContaining({ code: "invalid_request", param }) as Error);
   });

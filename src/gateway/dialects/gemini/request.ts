@@ -2,7 +2,7 @@ import { z } from "zod";
 import { isObject, type JsonObject, objectOf, writeJson } from "../../../base/json.ts";
 import type { Message, Part, ResponseFormat, ToolCall, TurnRequest } from "../../../log/request.ts";
 import { readCall, readResult } from "../calls.ts";
-import { parsePart } from "../content.ts";
+import { content as anyContent, parsePart, textOf } from "../content.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { fileParts } from "../files.ts";
 import { History, type Speaker } from "../history.ts";
@@ -48,8 +48,8 @@ type Config = z.infer<typeof generationConfig>;
 export const geminiBody = z.preprocess(
   camelCased,
   z.looseObject({
-    contents: z.union([z.string(), z.array(z.unknown()), z.looseObject({ parts: z.unknown() })]),
-    systemInstruction: z.union([z.string(), z.looseObject({ parts: z.unknown() })]).nullish(),
+    contents: anyContent,
+    systemInstruction: anyContent.nullish(),
     tools: toolsSchema,
     toolConfig: toolConfigSchema,
     generationConfig: generationConfig.nullish(),
@@ -86,6 +86,7 @@ export function parseGeminiRequest(body: unknown): ParsedTurn & { readonly wire:
     model: model.replace(/^models\//, ""),
     messages: [
       ...noteOfHosted(offered.ignored, offered.tools.length === 0),
+      ...noteOfEnum(config),
       ...system,
       ...readContents(parsed.contents, history),
     ],
@@ -107,15 +108,26 @@ function effortOf({ thinkingConfig }: Config) {
   return effortNamed(level) ?? (typeof budget === "number" && budget > 0 ? effortForBudget(budget) : undefined);
 }
 
+const enumType = "text/x.enum";
+
 function formatOf({ responseMimeType: type, responseSchema, responseJsonSchema: plain }: Config): ResponseFormat {
   const shape = plain ?? responseSchema;
-  if (shape) return { type: "json_schema", name: "answer", schema: jsonSchemaOf(shape), strict: true };
+  if (shape && type !== enumType)
+    return { type: "json_schema", name: "answer", schema: jsonSchemaOf(shape), strict: true };
   return { type: type === "application/json" ? "json_object" : "text" };
 }
 
-function systemOf(given: z.infer<typeof geminiBody>["systemInstruction"], history: History): Message[] {
-  if (!given) return [];
-  const parts = typeof given === "string" ? textParts([given]) : partsIn(given, "systemInstruction", history).parts;
+/** A bare value is demanded, no JSON: the model is told which ones there are. */
+function noteOfEnum({ responseMimeType: type, responseSchema, responseJsonSchema: plain }: Config): Message[] {
+  const values = (plain ?? responseSchema)?.["enum"];
+  if (type !== enumType || !Array.isArray(values)) return [];
+  const text = ["Answer with one of these values alone, as it stands here:", ...values].join("\n");
+  return [{ role: "system", parts: textParts([text]) }];
+}
+
+function systemOf(given: unknown, history: History): Message[] {
+  const contents = Array.isArray(given) ? given : [given ?? []].flat();
+  const parts = contents.flatMap((each) => partsIn(each, "systemInstruction", history).parts);
   return parts.length === 0 ? [] : [{ role: "system", parts }];
 }
 
@@ -129,9 +141,12 @@ const roles: Readonly<Record<string, "user" | "assistant" | "system">> = {
 
 /** Contents as messages. Programs keep each piece of a stream as a content of its own: those of the model in a row are one answer. */
 function readContents(given: z.infer<typeof geminiBody>["contents"], history: History): Message[] {
-  const contents = typeof given === "string" ? [{ parts: [{ text: given }] }] : Array.isArray(given) ? given : [given];
+  const contents = Array.isArray(given) ? given : [given];
   const messages = history.readMessages(
-    contents.map((each) => (isObject(each) ? { ...each, role: each["role"] || "user" } : each)),
+    contents.map((each) => {
+      const said = typeof each === "string" ? { parts: each } : each;
+      return isObject(said) ? { ...said, role: said["role"] || "user" } : said;
+    }),
     speakerOf,
     (content, path): Message[] => {
       const role = roles[content.role];
@@ -166,7 +181,6 @@ function speakerOf({ role, parts }: JsonObject): Speaker {
 }
 
 const camelObject = <T extends z.ZodRawShape>(members: T) => z.preprocess(camelCased, z.object(members));
-const textPart = z.object({ text: z.string() });
 const blob = camelObject({ mimeType: z.string(), data: z.string(), displayName: z.string().nullish() });
 const file = camelObject({ mimeType: z.string().nullish(), fileUri: z.string() });
 
@@ -176,14 +190,18 @@ interface ReadParts {
   readonly results: Message[];
 }
 
-/** The parts of a content, by kind. Thoughts are not read again: only Google can tell whether they are its own. */
-function partsIn(content: JsonObject, path: string, history: History): ReadParts {
+/**
+ * The parts of a content, by kind; a part alone counts as a content of it. Thoughts are not read again: only Google can tell whether they are
+ * its own.
+ */
+function partsIn(content: unknown, path: string, history: History): ReadParts {
   const read: ReadParts = { parts: [], calls: [], results: [] };
-  const given = content["parts"] ?? content["content"] ?? []; // other APIs' word
+  const { parts, content: other = [], text } = objectOf(content); // `content`: other APIs' word
+  const given = typeof content === "string" ? content : (parts ?? (text === undefined ? other : { text }));
   for (const [i, each] of (Array.isArray(given) ? given : [given]).entries()) {
     const part = typeof each === "string" ? { text: each } : camelCased(each);
     const at = `${path}.parts[${i}]`;
-    if (isObject(each) && typeof each["type"] === "string")
+    if (Array.isArray(each) || (isObject(each) && typeof each["type"] === "string"))
       read.parts.push(...parsePart(each, at, history)); // of another API
     else if (!isObject(part)) history.leaveOut("part");
     else if (part["thought"] !== true) readPart(part, at, history, read);
@@ -201,8 +219,7 @@ function readPart(part: JsonObject, path: string, history: History, read: ReadPa
     read.parts.push(
       ...history.readFile(inlineData ? "inlineData" : "fileData", "a file", () => fileOf(part, path, history)),
     );
-  else if ("text" in part)
-    read.parts.push(...history.read("text", () => textParts([parseAt(textPart, part, path).text]), []));
+  else if ("text" in part) read.parts.push(...history.read("text", () => textParts([textOf(part, path)]), []));
   else history.leaveOut(Object.keys(part).find((name) => name !== "thoughtSignature") ?? "part");
 }
 

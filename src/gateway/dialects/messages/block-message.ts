@@ -2,41 +2,22 @@ import { z } from "zod";
 import { isObject, objectOf } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
 import { readCall, readResult } from "../calls.ts";
-import { content, parseContent, parsePart } from "../content.ts";
+import { parsePart } from "../content.ts";
 import type { History, WireMessage } from "../history.ts";
 import { parseAt } from "../parse-body.ts";
 import { blocksOf, isDirective } from "./directives.ts";
 
-export const systemSchema = content.nullish();
-
 const thinking = z.object({ type: z.string(), thinking: z.string(), signature: z.string().nullish() });
-
-/** Claude Code's first system block: client metadata that changes with every conversation, and no part of the prompt. */
-const billingHeader = /^x-anthropic-billing-header\b/i;
-
-/** The system prompt as messages; Claude Code's billing line is left out. Source: docs/dev/wire/clients.md, "Messages". */
-export function parseSystem(system: z.infer<typeof systemSchema>, history: History): Message[] {
-  if (system === null || system === undefined) return [];
-  const parts = history.readOther(() => parseContent(system, "system", history));
-  const [first] = parts;
-  const kept = first?.type === "text" && billingHeader.test(first.text) ? parts.slice(1) : parts;
-  return kept.length === 0 ? [] : [{ role: "system", parts: kept }];
-}
-
-const anyContent = z.object({ content: content.nullish() });
 
 /**
  * One message by its role. A user message with tool results becomes those results, in order, and then its other parts. Thinking is kept
  * only where a vendor signed it; Millrace never signs. Changes of tools and of the effort are no part of the prompt (`directives.ts`).
  * Source: docs/dev/wire/clients.md, "Messages".
- *
- * @throws MillraceError `invalid_request` with the path of what does not fit.
  */
 export function parseBlockMessage(message: WireMessage, path: string, history: History): Message[] {
-  const { role } = message;
-  const given = history.read("content", () => parseAt(anyContent, message, path).content, undefined);
+  const { role, content: given } = message;
   const blocks = blocksOf(given).filter((block) => !isDirective(block));
-  const at = (i: number) => (typeof given === "string" ? `${path}.content` : `${path}.content[${i}]`);
+  const at = (i: number) => (Array.isArray(given) ? `${path}.content[${i}]` : `${path}.content`);
   if (role === "assistant") return [parseAssistant(blocks, at, history)];
   const spoken = role === "developer" ? "system" : role;
   if (spoken !== "user" && spoken !== "system") {

@@ -1,29 +1,20 @@
-import { z } from "zod";
 import { isObject } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
 import { objectsIn, readCall, readResult } from "../calls.ts";
-import { content, parseContent } from "../content.ts";
+import { parseContent } from "../content.ts";
 import type { History, WireMessage } from "../history.ts";
-import { parseAt, textParts } from "../parse-body.ts";
+import { textParts } from "../parse-body.ts";
 
-const plainMessage = z.object({ content: content.nullish() });
-type Content = string | readonly unknown[];
-
-/** One message by its role. Throws `invalid_request` with the path. */
+/** One message by its role. */
 export function parseChatMessage(given: WireMessage, path: string, history: History): Message[] {
-  const read = (written: Content | null | undefined) => parseContent(written, `${path}.content`, history);
+  const parts = () => parseContent(given["content"], `${path}.content`, history);
   switch (given.role) {
     case "system":
     case "developer":
-    case "user": {
-      const role = given.role === "user" ? "user" : "system";
-      const message = history.read(`message of ${given.role}`, () => parseAt(plainMessage, given, path), undefined);
-      return message === undefined ? [] : [{ role, parts: read(message.content) }];
-    }
-    case "assistant": {
-      const written = history.read("content", () => parseAt(plainMessage, given, path).content, undefined);
-      return [parseAssistant(given, read(written), history)];
-    }
+    case "user":
+      return [{ role: given.role === "user" ? "user" : "system", parts: parts() }];
+    case "assistant":
+      return [parseAssistant(given, parts(), history)];
     case "tool":
     case "function": {
       const { name, content: inside } = given;

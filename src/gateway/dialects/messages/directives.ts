@@ -6,8 +6,8 @@ const holders = new Set(["mid_conv_system", "compaction"]);
 
 /** The content of a message as blocks. The blocks inside a `mid_conv_system` block stand in its place. */
 export function blocksOf(content: unknown): readonly unknown[] {
-  if (typeof content === "string") return [{ type: "text", text: content }];
-  return (Array.isArray(content) ? content : []).flatMap((block: unknown) =>
+  const blocks: readonly unknown[] = Array.isArray(content) ? content : [content ?? []].flat();
+  return blocks.flatMap((block) =>
     typeOf(block) === "mid_conv_system" && isObject(block) && Array.isArray(block["content"])
       ? block["content"]
       : [block],

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { objectOf } from "../../../base/json.ts";
-import type { Message, Part, ReasoningEffort, ResponseFormat, TurnRequest } from "../../../log/request.ts";
+import type { Message, Part, ReasoningEffort, TurnRequest } from "../../../log/request.ts";
 import { objectsIn, readCall, readResult } from "../calls.ts";
-import { parseContent } from "../content.ts";
+import { content, parseContent, parseSystem } from "../content.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History, type Speaker, type WireMessage } from "../history.ts";
 import { parseTools } from "../openai-chat/tools.ts";
@@ -17,18 +17,16 @@ import {
   parseBody,
   refuse,
   stopSequences,
-  textParts,
 } from "../parse-body.ts";
+import { formatIn, formatMembers } from "../response-format.ts";
 
 const images = z.array(z.string()).nullish();
-/** What a message says. Parts as in Chat Completions are read too. */
-const said = z.object({ content: z.union([z.string(), z.array(z.unknown())]).nullish() });
 const shown = z.object({ images });
 
 const common = {
   model: z.string().min(1, nameAModel("/api/tags")),
   stream: z.boolean().nullish(),
-  format: z.union([z.literal("json"), z.literal(""), z.record(z.string(), z.unknown())]).nullish(),
+  format: formatMembers.response_format,
   options: z
     .looseObject({ num_predict: z.number().nullish(), stop: z.union([z.string(), z.array(z.string())]).nullish() })
     .nullish(),
@@ -45,8 +43,8 @@ export const ollamaChatBody = z.object({
 /** The members of a body of `POST /api/generate` that are looked at, and their types. */
 export const ollamaGenerateBody = z.object({
   ...common,
-  prompt: z.string().nullish(),
-  system: z.string().nullish(),
+  prompt: content.nullish(),
+  system: content.nullish(),
   suffix: z.string().nullish(),
   images,
 });
@@ -72,9 +70,12 @@ export function parseOllamaRequest(body: unknown): ParsedTurn & { readonly wire:
   }
   const parsed = parseBody(ollamaGenerateBody, body);
   if (parsed.suffix) throw refuse("suffix", "Insertion is not supported; put both sides into the prompt.");
-  const system: Message[] = parsed.system ? [{ role: "system", parts: textParts([parsed.system]) }] : [];
-  const parts = [...textParts([parsed.prompt ?? ""]), ...parseImages(parsed.images, "images", new History())];
-  return turnOf(parsed, "generate", { messages: [...system, { role: "user", parts }], tools: [] });
+  const history = new History();
+  const system = parseSystem(parsed.system, "system", history);
+  const prompt = parseContent(parsed.prompt, "prompt", history);
+  const asked: Message = { role: "user", parts: [...prompt, ...parseImages(parsed.images, "images", history)] };
+  history.refuseUnreadable([asked], "prompt");
+  return { ...turnOf(parsed, "generate", { messages: [...system, asked], tools: [] }), leftOut: history.leftOut };
 }
 
 /**
@@ -106,7 +107,7 @@ function turnOf(
     ...asked,
     toolChoice: { type: "auto" },
     parallelToolCalls: true,
-    responseFormat: formatOf(body.format),
+    responseFormat: formatIn({ response_format: body.format }, false),
     stop: stopSequences(stop, "options.stop"),
     ...outputLimit(most),
     ...(effort === undefined ? {} : { reasoningEffort: effort }),
@@ -117,12 +118,6 @@ function turnOf(
 function effortOf(think: z.infer<typeof common.think>): ReasoningEffort | undefined {
   if (think === false) return "none";
   return typeof think === "string" ? effortNamed(think) : undefined;
-}
-
-function formatOf(format: z.infer<typeof common.format>): ResponseFormat {
-  if (!format) return { type: "text" };
-  if (format === "json") return { type: "json_object" };
-  return { type: "json_schema", name: "answer", schema: format, strict: false };
 }
 
 const speakers: readonly Speaker[] = ["user", "assistant", "tool"];
@@ -152,9 +147,8 @@ function parseMessages(given: readonly unknown[], history: History): Message[] {
 }
 
 function partsOf(message: WireMessage, path: string, history: History): Part[] {
-  const { content } = history.read("content", () => parseAt(said, message, path), {});
   const { images: pictures } = history.read("images", () => parseAt(shown, message, path), {});
-  const parts = parseContent(content, `${path}.content`, history);
+  const parts = parseContent(message["content"], `${path}.content`, history);
   return [...parts, ...parseImages(pictures, `${path}.images`, history)];
 }
 

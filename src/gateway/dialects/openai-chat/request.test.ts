@@ -103,7 +103,7 @@ describe("parseChatRequest", () => {
     ["messages", { messages: [] }],
     ["messages", { messages: [{ role: "wizard", content: "x" }] }],
     ["messages[0].content", { messages: [{ role: "user", content: 7 }] }],
-    ["messages[1].content[0].text", { messages: [...hello, { role: "user", content: [{ type: "text", text: 1 }] }] }],
+    ["messages[0].content[0].text", { messages: [{ role: "user", content: [{ type: "text", text: [] }] }] }],
     ["tools[0].function.name", { tools: [{ type: "function", function: {} }] }],
     ["model", { model: 5 }],
   ])("refuses %s by name", (param, body) => {

@@ -3,7 +3,7 @@ import type { TurnId } from "../../../base/ids.ts";
 import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
 import { readCall, readResult } from "../calls.ts";
-import { content, parseContent, parsePart } from "../content.ts";
+import { parseContent, parsePart } from "../content.ts";
 import { wireId } from "../dialect.ts";
 import type { History, Speaker } from "../history.ts";
 import { formOf, readMessage, speakerOf } from "../messages/any-message.ts";
@@ -12,7 +12,6 @@ import { joinName } from "../tool-choice.ts";
 
 export const inputSchema = z.union([z.string(), z.array(z.unknown())]).nullish();
 
-const messageItem = z.object({ content: content.nullish() });
 const speakers = { user: "user", assistant: "assistant", system: "other", developer: "other" } as const;
 const reasoning = z.object({
   summary: z.array(z.looseObject({ text: z.string().nullish() })).nullish(),
@@ -22,8 +21,7 @@ const reasoning = z.object({
 /**
  * Input items as messages: consecutive texts, thoughts and calls of the assistant become one message; every other item becomes one
  * message, in order. Items of other types (of hosted tools, of a client's own bookkeeping) are left out.
- *
- * @throws MillraceError `invalid_request` with the path of content of the newest message that does not fit. Source: docs/dev/wire/clients.md, "Responses".
+ * Source: docs/dev/wire/clients.md, "Responses".
  */
 export function parseInput(input: z.infer<typeof inputSchema>, history: History): Message[] {
   if (typeof input === "string") return [{ role: "user", parts: textParts([input]) }];
@@ -139,8 +137,7 @@ function addToAssistant(
   switch (typeOf(item)) {
     case "message": {
       if (item["role"] !== "assistant") return false;
-      const message = history.read("message", () => parseAt(messageItem, item, path), undefined);
-      assistant.say(parseContent(message?.content, `${path}.content`, history), messages);
+      assistant.say(parseContent(item["content"], `${path}.content`, history), messages);
       return true;
     }
     case "reasoning": {
@@ -167,8 +164,7 @@ function parseItem(item: JsonObject, path: string, history: History): Message | 
   const type = typeOf(item);
   const role = roleOf(item);
   if (type === "message" && role !== undefined) {
-    const message = history.read("message", () => parseAt(messageItem, item, path), undefined);
-    const parts = parseContent(message?.content, `${path}.content`, history);
+    const parts = parseContent(item["content"], `${path}.content`, history);
     return { role: role === "user" ? "user" : "system", parts };
   }
   if (isOutput(type)) {
@@ -200,8 +196,8 @@ export function toolsOfItems(
 
 /** A message between agents of one client. Its parts may call themselves encrypted and hold plain text. */
 function agentMessage(item: JsonObject, path: string, history: History): Message | undefined {
-  const given = history.read("agent_message", () => parseAt(messageItem, item, path).content, undefined);
-  const parts = Array.isArray(given) ? given : [{ type: "input_text", text: given ?? "" }];
+  const given = item["content"];
+  const parts = Array.isArray(given) ? given : [isObject(given) ? given : { type: "input_text", text: given }];
   const read = parts.flatMap((part, i) => {
     const { type, encrypted_content: sealed } = isObject(part) ? part : {};
     if (type !== "encrypted_content") return parsePart(part, `${path}.content[${i}]`, history);

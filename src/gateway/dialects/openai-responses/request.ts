@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { isObject } from "../../../base/json.ts";
 import type { Message, TurnRequest } from "../../../log/request.ts";
+import { content, parseSystem } from "../content.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History, pairResults } from "../history.ts";
 import {
@@ -22,7 +23,7 @@ import { type NamespacedName, parseTools, toolsSchema } from "./tools.ts";
 export const responsesBody = z.object({
   model: z.string().min(1, nameAModel()),
   input: inputSchema,
-  instructions: z.string().nullish(),
+  instructions: content.nullish(),
   previous_response_id: z.string().nullish(),
   conversation: z.unknown().optional(),
   prompt: z.unknown().optional(),
@@ -101,11 +102,11 @@ export function parseResponsesRequest(
   } = compacts ? noTools : parseTools(parsed.tools, toolsOfItems(parsed.input));
   const { choice, tools } = parseToolChoice(compacts ? "auto" : parsed.tool_choice, offered);
   const isNeeded = offered.length === 0 || demandsHosted(parsed.tool_choice, offered);
-  const instructions: Message[] = [
-    ...(parsed.instructions ? [{ role: "system" as const, parts: textParts([parsed.instructions]) }] : []),
+  const history = new History();
+  const instructions = [
+    ...parseSystem(parsed.instructions, "instructions", history),
     ...noteOfHosted(ignored, isNeeded),
   ];
-  const history = new History();
   const own = parseInput(items, history);
   history.refuseUnreadable(own, "input");
   if (own.length === 0 && (previous.length === 0 || !compacts))
