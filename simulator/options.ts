@@ -50,10 +50,6 @@ export const simulatorOptionsSchema = z.strictObject({
   faults: z.array(rpcFaultSchema).default([]),
   /** The `devin` program: how it is installed and behaves. Profiles without one ignore this. */
   agent: agentOptionsSchema.prefault({}),
-  /** An OpenAI-compatible server that plays the model: `http://127.0.0.1:11434/v1`. */
-  modelUrl: z.url().optional(),
-  /** The model name to ask it for; the UID that the client chose when absent. */
-  modelName: z.string().optional(),
 });
 
 /** The caller's options. */

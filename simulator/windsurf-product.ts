@@ -11,8 +11,6 @@ import type { StartOrder } from "./control.ts";
 import { rpcError } from "./faults/error-texts.ts";
 import type { RpcFault } from "./faults/rpc-fault.ts";
 import { Gate } from "./model/gate.ts";
-import { helper } from "./model/helper.ts";
-import { upstreamModel } from "./model/upstream.ts";
 import type { CascadeLife } from "./options.ts";
 import type { Product } from "./product.ts";
 import { cascadeRpcs, profiles } from "./profile.ts";
@@ -63,15 +61,13 @@ export async function windsurfProduct(
     writeAccount();
   };
 
-  const { modelUrl } = config;
-  const model = modelUrl === undefined ? helper : upstreamModel(modelUrl, config.modelName);
   const files = new TrajectoryFiles(order.cascades, randomBytes);
   const gate = new Gate();
   const cascades = new Cascades({
     files,
     observations,
     workspaceUri: order.workspaceUri,
-    services: { clock, model, newId: randomUUID, restart: () => editor.restart(), spend, gate },
+    services: { clock, newId: randomUUID, restart: () => editor.restart(), spend, gate },
   });
   await cascades.load();
 
@@ -81,7 +77,6 @@ export async function windsurfProduct(
     account,
     cascades,
     observations,
-    model,
     clock,
     newId: randomUUID,
     spend,

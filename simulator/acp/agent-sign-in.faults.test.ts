@@ -1,7 +1,5 @@
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -9,33 +7,6 @@ import { patience } from "../rpc-client.fake.ts";
 import { startSimulator } from "../start.ts";
 import { RawClient } from "./acp-client.fake.ts";
 import { pathOf, start } from "./signed-in-cli.fake.ts";
-
-describe("a model of the caller's own", () => {
-  it("answers over ACP as it streams, and reports its usage", async () => {
-    const server = createServer((_, response) => {
-      response.writeHead(200, { "content-type": "text/event-stream" });
-      for (const content of ["Hello", " there"])
-        response.write(`data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`);
-      const usage = { prompt_tokens: 11, completion_tokens: 2 };
-      response.end(`data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`);
-    });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const { port } = server.address() as AddressInfo; // it listens on a port
-    try {
-      await using simulator = await startSimulator({
-        profile: "devin-cli",
-        modelUrl: `http://127.0.0.1:${port}/v1`,
-        turn: { rate: "instant" },
-      });
-      await using client = start(simulator);
-      const { result } = await client.prompt(await client.open(), "hello");
-      expect(client.updates("agent_message_chunk").map((update) => update.content.text)).toEqual(["Hello", " there"]);
-      expect(result.usage).toMatchObject({ inputTokens: 11, outputTokens: 2 });
-    } finally {
-      server.close();
-    }
-  });
-});
 
 describe("an agent whose simulator is gone", () => {
   it("goes on by itself", async () => {

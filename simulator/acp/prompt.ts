@@ -100,7 +100,6 @@ export function modelPrompt(
       modelUid: model.id,
       modelLabel: model.name,
       thinks: model.thinks,
-      maxOutputTokens: 64_000,
       outputLimit: undefined,
       plan: mergePlans(defaults, fromInstructions.plan, fromText.plan),
     },

@@ -1,20 +1,8 @@
 import type { Clock } from "../../src/base/clock.ts";
 import type { TurnPlan } from "../faults/turn-plan.ts";
-import {
-  answerPace,
-  countedUsage,
-  forever,
-  type ModelUsage,
-  playAnswer,
-  playTools,
-  type Stage,
-  TurnFailure,
-  uncounted,
-} from "../model/engine.ts";
+import { answerPace, countedUsage, forever, playAnswer, playTools, type Stage, TurnFailure } from "../model/engine.ts";
 import type { GrowthMark } from "../model/growth.ts";
-import { helper } from "../model/helper.ts";
-import type { Model, ModelPrompt } from "../model/model.ts";
-import { upstreamModel } from "../model/upstream.ts";
+import type { ModelPrompt } from "../model/model.ts";
 import { failedTurn, locked } from "./errors.ts";
 import { internalError, JsonRpcError } from "./json-rpc.ts";
 import { callsIn, taughtTools, writtenResults } from "./mcp-client.ts";
@@ -30,6 +18,8 @@ interface PromptEnd {
   readonly crash?: TurnPlan["crashAt"];
 }
 
+type Usage = ReturnType<typeof countedUsage>;
+
 /** Stores a prompt, counts it, runs its turn, and returns how it ended. A prompt that is refused before it is stored costs nothing. */
 export async function runPrompt(given: Omit<PromptCall, "keep">): Promise<PromptEnd> {
   const { session, incoming, store, services, signal } = given;
@@ -42,7 +32,7 @@ export async function runPrompt(given: Omit<PromptCall, "keep">): Promise<Prompt
   const { prompt, problem } = modelPrompt(incoming, given.terms.turn, history, model);
   const { plan } = prompt;
   const startedAtMs = clock.monotonic();
-  const stopped = (cause: string, usage: ModelUsage = uncounted, toolCalls = 0) => ({
+  const stopped = (cause: string, usage: Usage = { inputTokens: 0, outputTokens: 0 }, toolCalls = 0) => ({
     cause,
     stats: {
       requestId: newId(),
@@ -130,7 +120,6 @@ class AgentTurn implements Stage {
   readonly #prompt: ModelPrompt;
   readonly #tools: ToolCalls;
   readonly clock: Clock;
-  readonly model: Model;
   readonly released: Promise<void>;
   #message = "";
   #said = "";
@@ -144,8 +133,6 @@ class AgentTurn implements Stage {
     this.#tools = new ToolCalls(call);
     this.clock = call.services.clock;
     this.released = call.services.gate.opens;
-    const { modelUrl, modelName } = call.services.settings;
-    this.model = modelUrl === undefined ? helper : upstreamModel(modelUrl, modelName);
   }
 
   get toolCalls(): number {
@@ -157,7 +144,7 @@ class AgentTurn implements Stage {
     return this.#call.services.agentType !== "summarizer";
   }
 
-  async run(): Promise<ModelUsage> {
+  async run(): Promise<Usage> {
     const { plan } = this.#prompt;
     const { signal } = this.#call;
     const { inputMs, firstMs } = answerPace(plan);
@@ -172,12 +159,12 @@ class AgentTurn implements Stage {
     const answers = await playTools(this.#prompt, this, signal);
     if (this.#hasTools) for (let i = 0; i < (plan.writes ?? 0); i++) await this.#tools.write(i);
     if (plan.compaction === true) this.#notice("Compacting the conversation…");
-    const usage = answers ? await this.#rounds() : uncounted;
-    return countedUsage(usage, this.#prompt, [this.#said, this.#thought]);
+    if (answers) await this.#rounds();
+    return countedUsage(this.#prompt, [this.#said, this.#thought]);
   }
 
   /** One answer of the model after the other, as long as it calls tools of the session's servers. */
-  async #rounds(): Promise<ModelUsage> {
+  async #rounds(): Promise<void> {
     const offered = () => this.#call.session.mcp.flatMap(({ tools }) => tools); // they may change between two answers
     if (offered().length === 0) return await this.#answer(this.#prompt);
     if (this.#call.terms.options.ownToolsFirst) {
@@ -188,9 +175,9 @@ class AgentTurn implements Stage {
       const { instructions } = this.#prompt;
       const taught = `${instructions}\n\n${taughtTools(offered(), instructions)}`;
       this.#answered = "";
-      const usage = await this.#answer({ ...prompt, instructions: taught });
+      await this.#answer({ ...prompt, instructions: taught });
       const { calls } = callsIn(this.#answered);
-      if (calls.length === 0) return usage;
+      if (calls.length === 0) return;
       const results = writtenResults(await this.#tools.callServers(calls));
       const turn = [
         { role: "user" as const, text: prompt.text },
@@ -200,9 +187,9 @@ class AgentTurn implements Stage {
     }
   }
 
-  async #answer(prompt: ModelPrompt): Promise<ModelUsage> {
+  async #answer(prompt: ModelPrompt): Promise<void> {
     this.#message = this.#call.services.newId();
-    return await playAnswer(prompt, this, this.#call.signal);
+    await playAnswer(prompt, this, this.#call.signal);
   }
 
   marks({ crashAt, size = 2 }: TurnPlan): readonly GrowthMark[] {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { TurnPlan } from "../faults/turn-plan.ts";
 import { spoilings } from "./agent-script.ts";
-import { helper } from "./helper.ts";
+import { modelAnswer } from "./helper.ts";
 import type { ModelPrompt } from "./model.ts";
 
 const bash =
@@ -65,12 +65,11 @@ async function ask(text: string, more: Partial<ModelPrompt> & { readonly plan?: 
     modelUid: "swe-1-6",
     modelLabel: "SWE-1.6",
     thinks: false,
-    maxOutputTokens: 1000,
     outputLimit: undefined,
     plan: {},
     ...more,
   };
-  for await (const delta of helper.answer(prompt, new AbortController().signal)) {
+  for (const delta of modelAnswer(prompt)) {
     if (delta.kind === "text") said += delta.text;
     if (delta.kind === "thinking") thought += delta.text;
   }

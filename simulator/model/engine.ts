@@ -3,7 +3,8 @@ import type { Clock } from "../../src/base/clock.ts";
 import { type ErrorName, errorTexts } from "../faults/error-texts.ts";
 import type { TurnPlan } from "../faults/turn-plan.ts";
 import { Growth, type GrowthMark } from "./growth.ts";
-import { countTokens, type Model, type ModelPrompt } from "./model.ts";
+import { modelAnswer } from "./helper.ts";
+import { countTokens, type ModelPrompt } from "./model.ts";
 
 /** Why a turn ends early: an error of the table, or a text that no table holds, such as a model's own. */
 export type TurnReason = ErrorName | { readonly text: string };
@@ -17,27 +18,18 @@ export class TurnFailure extends Error {
   }
 }
 
-/** A model's token counts; zeros mean that they are unknown. */
-export interface ModelUsage {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-}
-
-export const uncounted: ModelUsage = { inputTokens: 0, outputTokens: 0 };
-
-/** The figures of a call to a model; what it did not report is counted. */
-export function countedUsage(usage: ModelUsage, { text, instructions, history }: ModelPrompt, said: readonly string[]) {
+/** The tokens of a call to a model, counted. */
+export function countedUsage({ text, instructions, history }: ModelPrompt, said: readonly string[]) {
   const sum = (texts: readonly string[]) => texts.reduce((total, one) => total + countTokens(one), 0);
   return {
-    inputTokens: usage.inputTokens || sum([text, instructions, ...history.map((message) => message.text)]),
-    outputTokens: usage.outputTokens || sum(said),
+    inputTokens: sum([text, instructions, ...history.map((message) => message.text)]),
+    outputTokens: sum(said),
   };
 }
 
 /** Where a turn is played: a conversation of Cascade or of an agent, with the means to change it. */
 export interface Stage {
   readonly clock: Clock;
-  readonly model: Model;
   /** Resolves when answers that hold go on. */
   readonly released: Promise<void>;
   /** One of the IDE's own tools runs. */
@@ -91,19 +83,16 @@ export async function playTools({ plan }: ModelPrompt, stage: Stage, signal: Abo
 /**
  * Plays one answer of the model: its pace, its pauses and its faults, as the plan says.
  *
- * @throws TurnFailure for an error of the plan or the model; the signal's reason when the turn was cancelled.
+ * @throws TurnFailure for an error of the plan; the signal's reason when the turn was cancelled.
  */
-export async function playAnswer(prompt: ModelPrompt, stage: Stage, signal: AbortSignal): Promise<ModelUsage> {
+export async function playAnswer(prompt: ModelPrompt, stage: Stage, signal: AbortSignal): Promise<void> {
   const { plan } = prompt;
-  const { clock, model } = stage;
-  const pace = { ...answerPace(plan), ...(model.live ? { charsPerSecond: Infinity } : {}), clock };
+  const { clock } = stage;
+  const pace = { ...answerPace(plan), clock };
   const growth = new Growth({ ...pace, marks: [...stage.marks(plan), ...marksOf(plan, stage, signal)] });
-  let usage = uncounted;
-  for await (const delta of deltas(prompt, model, signal)) {
+  for (const delta of modelAnswer(prompt)) {
     signal.throwIfAborted();
-    if (delta.kind === "usage") {
-      usage = delta;
-    } else if (delta.kind === "thinking") {
+    if (delta.kind === "thinking") {
       await new Growth({ ...pace, marks: [] }).grow(delta.text, (piece) => stage.think(piece), signal);
       if (plan.thinkMs !== undefined) await clock.sleep(plan.thinkMs, signal);
     } else {
@@ -111,17 +100,6 @@ export async function playAnswer(prompt: ModelPrompt, stage: Stage, signal: Abor
     }
   }
   await growth.finish();
-  return usage;
-}
-
-/** The model's answer; the model's failure is the turn's. */
-async function* deltas(prompt: ModelPrompt, model: Model, signal: AbortSignal) {
-  try {
-    yield* model.answer(prompt, signal);
-  } catch (error) {
-    if (signal.aborted || error instanceof TurnFailure) throw error;
-    throw new TurnFailure({ text: error instanceof Error ? error.message : String(error) });
-  }
 }
 
 /** The events on the way, by the length of the answer. */

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TurnPlan } from "../faults/turn-plan.ts";
-import { helper } from "./helper.ts";
-import { lastUserMessage } from "./last-message.ts";
+import { modelAnswer } from "./helper.ts";
 import type { ModelPrompt } from "./model.ts";
 
 async function ask(text: string, plan: TurnPlan = {}, more: Partial<ModelPrompt> = {}): Promise<string> {
@@ -15,12 +14,11 @@ async function ask(text: string, plan: TurnPlan = {}, more: Partial<ModelPrompt>
     modelUid: "swe-1-6",
     modelLabel: "SWE-1.6",
     thinks: true,
-    maxOutputTokens: 1000,
     outputLimit: undefined,
     plan,
     ...more,
   };
-  for await (const delta of helper.answer(prompt, new AbortController().signal)) {
+  for (const delta of modelAnswer(prompt)) {
     if (delta.kind === "text") answer += delta.text;
   }
   return answer;
@@ -76,19 +74,5 @@ describe("the default model", () => {
 
   it("says the same thing every time", async () => {
     expect(await ask("something unheard of")).toBe(await ask("something unheard of"));
-  });
-});
-
-describe("the last user message", () => {
-  it.each([
-    ["just this", "just this"],
-    ["User: one\n\nAssistant: two\n\nUser: three", "three"],
-    ["Human: one\n\nAssistant: two\n\nHuman: three", "three"],
-    ["<user>\none\n</user>\n<assistant>\ntwo\n</assistant>\n<user>\nthree\n</user>", "three"],
-    ["## User\none\n## Assistant\ntwo\n## User\nthree", "three"],
-    ["[user]: one\n[assistant]: two\n[user]: three", "three"],
-    ["User: one\nAssistant: two\nUser: three\nAssistant:", "three"],
-  ])("of %j is %j", (text, last) => {
-    expect(lastUserMessage(text)).toBe(last);
   });
 });

@@ -13,22 +13,15 @@ export interface ModelPrompt {
   readonly modelUid: string;
   readonly modelLabel: string;
   readonly thinks: boolean;
-  readonly maxOutputTokens: number;
   /** Tokens that the client allowed; undefined when it set no limit. */
   readonly outputLimit: number | undefined;
   readonly plan: TurnPlan;
 }
 
 /** A piece of the model's answer, in order. */
-export type ModelDelta =
-  | { readonly kind: "thinking" | "text"; readonly text: string }
-  | { readonly kind: "usage"; readonly inputTokens: number; readonly outputTokens: number };
-
-/** The stand-in for the model. Throws an `Error` whose message becomes the error step. */
-export interface Model {
-  /** Whether its deltas come at their own pace, so that the turn's rate does not apply. */
-  readonly live: boolean;
-  answer(prompt: ModelPrompt, signal: AbortSignal): AsyncIterable<ModelDelta>;
+export interface ModelDelta {
+  readonly kind: "thinking" | "text";
+  readonly text: string;
 }
 
 /** Tokens as the simulator counts them: four characters each, rounded up. */

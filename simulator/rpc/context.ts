@@ -1,7 +1,6 @@
 import type { Clock } from "../../src/base/clock.ts";
 import type { Account } from "../account/account.ts";
 import type { TurnPlan } from "../faults/turn-plan.ts";
-import type { Model } from "../model/model.ts";
 import type { SimulatorConfig } from "../options.ts";
 import type { Profile } from "../profile.ts";
 import type { Observations } from "../report.ts";
@@ -14,7 +13,6 @@ export interface RpcContext {
   readonly account: Account;
   readonly cascades: Cascades;
   readonly observations: Observations;
-  readonly model: Model;
   readonly clock: Clock;
   readonly newId: () => string;
   /** Takes hundredths of a credit from the plan. */

@@ -15,6 +15,7 @@ import { readDirectives } from "../faults/directives.ts";
 import { type ErrorName, errorTexts, rpcError } from "../faults/error-texts.ts";
 import { mergePlans } from "../faults/turn-plan.ts";
 import { answerPace } from "../model/engine.ts";
+import { modelAnswer } from "../model/helper.ts";
 import { checkMetadata } from "./checks.ts";
 import type { RpcContext } from "./context.ts";
 
@@ -44,24 +45,20 @@ export async function* rawGetChatMessage(
   const pace = answerPace(plan);
   const { clock } = context;
   if (pace.firstMs > 0) await clock.sleep(pace.firstMs, handler.signal);
-  const deltas = context.model.answer(
-    {
-      text: last.text,
-      asked: directives.text,
-      instructions,
-      history: messages,
-      images: [],
-      modelUid: chosen.uid,
-      modelLabel: chosen.config?.label ?? chosen.uid,
-      thinks: false,
-      maxOutputTokens: chosen.config?.modelInfo?.maxOutputTokens ?? 8192,
-      outputLimit: undefined,
-      plan,
-    },
-    handler.signal,
-  );
+  const deltas = modelAnswer({
+    text: last.text,
+    asked: directives.text,
+    instructions,
+    history: messages,
+    images: [],
+    modelUid: chosen.uid,
+    modelLabel: chosen.config?.label ?? chosen.uid,
+    thinks: false,
+    outputLimit: undefined,
+    plan,
+  });
   let length = 0;
-  for await (const delta of deltas) {
+  for (const delta of deltas) {
     if (delta.kind !== "text") continue;
     const size = pace.charsPerSecond === Infinity ? delta.text.length : pace.chunk;
     for (let at = 0; at < delta.text.length; at += size) {

@@ -81,7 +81,6 @@ function turnInput(context: RpcContext, message: IncomingMessage, instructions: 
       modelUid: chosen?.uid ?? "",
       modelLabel: config?.label ?? "an unknown model",
       thinks: config?.modelInfo?.modelFeatures?.supportsThinking ?? false,
-      maxOutputTokens: planner?.maxOutputTokens || (config?.modelInfo?.maxOutputTokens ?? 8192),
       outputLimit: planner?.maxOutputTokens || undefined,
       plan: mergePlans(context.turnDefaults.current, fromInstructions.plan, fromText.plan),
     },

@@ -3,7 +3,6 @@ import type { CascadeId } from "../../src/base/ids.ts";
 import { CortexTrajectorySource, CortexTrajectoryType } from "../../src/proto/windsurf/exa/cortex_pb.ts";
 import type { TurnPlan } from "../faults/turn-plan.ts";
 import { Gate } from "../model/gate.ts";
-import { helper } from "../model/helper.ts";
 import { answerOf, kindsOf } from "../rpc-client.fake.ts";
 import { Trajectory } from "./trajectory.ts";
 import { renderTranscript } from "./transcript.ts";
@@ -33,7 +32,6 @@ export function begin(text: string, plan: TurnPlan, input: Partial<TurnInput> = 
     modelUid: "swe-1-6",
     modelLabel: "SWE-1.6",
     thinks: false,
-    maxOutputTokens: 1000,
     outputLimit: undefined,
     plan,
   };
@@ -52,7 +50,6 @@ export function begin(text: string, plan: TurnPlan, input: Partial<TurnInput> = 
     },
     {
       clock,
-      model: helper,
       newId: () => `id-${++ids}`,
       saved: () => {},
       spend: (hundredths) => {

@@ -7,7 +7,7 @@ import {
   CortexStepStatus,
   type CortexTrajectoryStep,
 } from "../../src/proto/windsurf/exa/cortex_pb.ts";
-import { countedUsage, type ModelUsage } from "../model/engine.ts";
+import { countedUsage } from "../model/engine.ts";
 import type { ModelPrompt } from "../model/model.ts";
 import { plannerStep, type StepContext } from "./steps.ts";
 
@@ -41,20 +41,18 @@ export class PlannerCall {
     }
   }
 
-  /** The entry that reports token use; counts the tokens that the model did not report. Source: docs/dev/wire/cascade.md, "Token usage". */
+  /** The entry that reports token use. Source: docs/dev/wire/cascade.md, "Token usage". */
   generatorMetadata(entry: {
     readonly prompt: ModelPrompt;
     readonly workspaceUri: string;
     readonly requestedModelUid: string;
     readonly executionId: string;
     readonly stepIndex: number;
-    readonly usage: ModelUsage;
     readonly creditCost: number;
     readonly nowMs: number;
   }): CortexStepGeneratorMetadata {
-    const { prompt, usage } = entry;
-    const counted = countedUsage(usage, prompt, [this.response.thinking, this.response.response]);
-    const input = counted.inputTokens + (usage.inputTokens === 0 ? systemPromptTokens : 0);
+    const { prompt } = entry;
+    const counted = countedUsage(prompt, [this.response.thinking, this.response.response]);
     return create(CortexStepGeneratorMetadataSchema, {
       stepIndices: [entry.stepIndex],
       executionId: entry.executionId,
@@ -64,7 +62,7 @@ export class PlannerCall {
           systemPrompt: `${ideSystemPrompt} The open folder is ${entry.workspaceUri}.`,
           modelUid: prompt.modelUid,
           usage: {
-            inputTokens: BigInt(input),
+            inputTokens: BigInt(counted.inputTokens + systemPromptTokens),
             outputTokens: BigInt(counted.outputTokens),
             messageId: this.response.messageId,
             modelUid: prompt.modelUid,

@@ -18,11 +18,10 @@ import {
   TurnFailure,
   type TurnReason,
   toolStep,
-  uncounted,
 } from "../model/engine.ts";
 import type { Gate } from "../model/gate.ts";
 import type { GrowthMark } from "../model/growth.ts";
-import type { Model, ModelPrompt } from "../model/model.ts";
+import type { ModelPrompt } from "../model/model.ts";
 import { PlannerCall } from "./planner-call.ts";
 import * as steps from "./steps.ts";
 import type { Trajectory } from "./trajectory.ts";
@@ -46,7 +45,6 @@ export interface TurnInput {
 /** The parts of the server that a turn uses. */
 export interface TurnServices {
   readonly clock: Clock;
-  readonly model: Model;
   readonly newId: () => string;
   /** Called whenever a step was added or finished. */
   readonly saved: (trajectory: Trajectory) => void;
@@ -119,10 +117,6 @@ class TurnRun implements Stage {
     return this.#services.clock;
   }
 
-  get model(): Model {
-    return this.#services.model;
-  }
-
   get #plan(): TurnPlan {
     return this.#input.prompt.plan;
   }
@@ -162,9 +156,9 @@ class TurnRun implements Stage {
     const { prompt } = this.#input;
     if (!(await playTools(prompt, this, this.#signal))) return;
     this.#startPlanner();
-    const usage = await playAnswer(prompt, this, this.#signal);
+    await playAnswer(prompt, this, this.#signal);
     this.#endThinking();
-    this.#finishPlanner(CortexStepStatus.DONE, usage);
+    this.#finishPlanner(CortexStepStatus.DONE);
   }
 
   marks(plan: TurnPlan): readonly GrowthMark[] {
@@ -201,7 +195,7 @@ class TurnRun implements Stage {
     this.#trajectory.modifiedAtMs = this.clock.now();
   }
 
-  #finishPlanner(status: CortexStepStatus, usage = uncounted): void {
+  #finishPlanner(status: CortexStepStatus): void {
     const planner = this.#planner;
     if (planner === undefined) return;
     this.#planner = undefined;
@@ -215,7 +209,6 @@ class TurnRun implements Stage {
         requestedModelUid,
         executionId: this.#executionId,
         stepIndex: this.#trajectory.steps.indexOf(planner.step),
-        usage,
         creditCost: this.#plannerCalls === 0 ? costHundredths : 0,
         nowMs,
       }),

@@ -1,8 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -86,23 +84,9 @@ async function bundled(suite: string): Promise<string> {
   return file;
 }
 
-/** A model that calls the weather's tool where one is offered, because the suite asks for a call of it. */
-async function startModel() {
-  const call = JSON.stringify({ name: "get_weather", arguments: { location: "San Francisco, CA" } });
-  const answer = async (request: IncomingMessage, response: ServerResponse) => {
-    const content = (await text(request)).includes("get_weather") ? call : "It is as you say.";
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    response.end(`data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\ndata: [DONE]\n\n`);
-  };
-  const server = createServer((request, response) => void answer(request, response)).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo; // it listens on a port
-  return { url: `http://127.0.0.1:${port}/v1`, close: () => void server.close() };
-}
-
 async function judge(program: string): Promise<readonly Result[]> {
-  const model = await startModel();
-  await using simulator = await startSimulator({ plan: { unlimited: true }, modelUrl: model.url });
+  // the model calls the weather's tool where it is offered, because the suite asks for a call of it
+  await using simulator = await startSimulator({ plan: { unlimited: true }, turn: { agent: "once" } });
   const gateway = await startGatewayProcess({ home: simulator.home, args: pinnedTo(simulator) });
   try {
     const given = ["--base-url", `${gateway.url}/v1`, "--model", "claude-sonnet-4.6", "--json"];
@@ -112,7 +96,6 @@ async function judge(program: string): Promise<readonly Result[]> {
     return (JSON.parse(printed) as { readonly results: readonly Result[] }).results; // as the suite documents it
   } finally {
     await gateway.stop();
-    model.close();
   }
 }
 

@@ -15,8 +15,6 @@ export interface AgentSettings {
   readonly compileCache?: string;
   readonly options: AgentOptions;
   readonly turn: TurnPlan;
-  readonly modelUrl?: string | undefined;
-  readonly modelName?: string | undefined;
 }
 
 /** A prompt that the agent stored, so that it counts as accepted. */

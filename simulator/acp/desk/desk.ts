@@ -113,7 +113,6 @@ export class AgentDesk {
 
   async #install(): Promise<void> {
     const { config, home, layout, apiKey, compileCache } = this.#parts;
-    const { modelUrl, modelName } = config;
     const settings: AgentSettings = {
       port: this.#port,
       token: this.#token,
@@ -123,8 +122,6 @@ export class AgentDesk {
       options: this.#options,
       turn: this.#turn,
       ...compileCache,
-      modelUrl,
-      modelName,
     };
     const cli = this.cliPath;
     await installPrograms(settings, {
