@@ -4,7 +4,7 @@ import { openAiChat } from "../dialects/openai-chat/encode.ts";
 import { chatBody } from "../dialects/openai-chat/request.ts";
 import { jsonResponse } from "../http/reply.ts";
 import { startsTurn } from "../http/route-headers.ts";
-import { chatCompletionSchema, openApiSchema, textCompletionSchema } from "./answer-schemas.ts";
+import { openApiSchema, vendorAnswer } from "./answer-schemas.ts";
 import { askAgainRoute } from "./ask-again-route.ts";
 import { consentRoutes, textRoutes } from "./consent-routes.ts";
 import { dashboardRoutes, onlookerRoutes } from "./dashboard-routes.ts";
@@ -28,7 +28,7 @@ export const routes: readonly Route[] = [
   defineRoute("turns", "POST /v1/chat/completions", {
     summary: "OpenAI Chat Completions.",
     body: chatBody,
-    answer: chatCompletionSchema,
+    answer: vendorAnswer,
     answers: "event-stream",
     headers: startsTurn,
     handle: (parts, c, { json }) => answerTurn(parts, c, openAiChat, json),
@@ -36,7 +36,7 @@ export const routes: readonly Route[] = [
   defineRoute("turns", "POST /v1/completions", {
     summary: "OpenAI's older completions: one prompt.",
     body: completionsBody,
-    answer: textCompletionSchema,
+    answer: vendorAnswer,
     answers: "event-stream",
     headers: startsTurn,
     handle: (parts, c, { json }) => answerTurn(parts, c, openAiCompletions, json),

@@ -3,99 +3,11 @@ import { listedMembers } from "../../usage/turn-page-envelope.ts";
 import { instant, maybe } from "../dashboard/inventory.ts";
 
 /*
- * The JSON that routes answer, as they declare it. Members that every answer has are listed. The dialects' answers have more members,
- * which their vendors define. Source: docs/dev/wire/clients.md.
+ * The JSON of our own that routes answer, as they declare it. Members that every answer has are listed.
  */
 
-const openAiUsage = z.looseObject({
-  prompt_tokens: z.int(),
-  completion_tokens: z.int(),
-  total_tokens: z.int(),
-});
-
-export const chatCompletionSchema = z.looseObject({
-  id: z.string(),
-  object: z.literal("chat.completion"),
-  created: z.int(),
-  model: z.string(),
-  choices: z.array(
-    z.looseObject({
-      index: z.int(),
-      message: z.looseObject({ role: z.literal("assistant"), content: maybe(z.string()) }),
-      finish_reason: z.string(),
-    }),
-  ),
-  usage: openAiUsage,
-});
-
-export const textCompletionSchema = z.looseObject({
-  id: z.string(),
-  object: z.literal("text_completion"),
-  created: z.int(),
-  model: z.string(),
-  choices: z.array(z.looseObject({ index: z.int(), text: z.string(), finish_reason: z.string() })),
-  usage: openAiUsage,
-});
-
-export const responseSchema = z.looseObject({
-  id: z.string(),
-  object: z.literal("response"),
-  created_at: z.int(),
-  status: z.enum(["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]),
-  model: z.string(),
-  output: z.array(z.looseObject({ id: z.string(), type: z.string() })),
-  previous_response_id: maybe(z.string()),
-  usage: maybe(z.looseObject({ input_tokens: z.int(), output_tokens: z.int(), total_tokens: z.int() })),
-});
-
-export const compactionSchema = z.looseObject({
-  id: z.string(),
-  object: z.literal("response.compaction"),
-  created_at: z.int(),
-  output: z.array(z.looseObject({ type: z.string() })),
-});
-
-export const inputItemsSchema = z.looseObject({
-  object: z.literal("list"),
-  data: z.array(z.looseObject({ type: z.string() })),
-  has_more: z.boolean(),
-});
-
-export const messageSchema = z.looseObject({
-  id: z.string(),
-  type: z.literal("message"),
-  role: z.literal("assistant"),
-  model: z.string(),
-  content: z.array(z.looseObject({ type: z.string() })),
-  stop_reason: maybe(z.string()),
-  usage: z.looseObject({ input_tokens: z.int(), output_tokens: z.int() }),
-});
-
-const openAiModel = z.looseObject({
-  id: z.string(),
-  object: z.literal("model"),
-  created: z.int(),
-  owned_by: z.string(),
-});
-
-const anthropicModel = z.looseObject({
-  id: z.string(),
-  type: z.literal("model"),
-  display_name: z.string(),
-  created_at: instant,
-});
-
-export const modelAnswerSchema = z.union([openAiModel, anthropicModel]);
-
-export const modelListSchema = z.union([
-  z.object({ object: z.literal("list"), data: z.array(openAiModel) }),
-  z.object({
-    data: z.array(anthropicModel),
-    has_more: z.boolean(),
-    first_id: maybe(z.string()),
-    last_id: maybe(z.string()),
-  }),
-]);
+/** The answer of a vendor's API: its vendor says which members it has. */
+export const vendorAnswer = z.looseObject({});
 
 const turnMembers = {
   object: z.literal("turn"),

@@ -6,7 +6,7 @@ import { answerQuotaProbe, messagesBody } from "../dialects/anthropic-messages/r
 import { jsonResponse } from "../http/reply.ts";
 import { startsTurn } from "../http/route-headers.ts";
 import { withPdfTexts } from "../pdf/pdf-parts.ts";
-import { messageSchema } from "./answer-schemas.ts";
+import { vendorAnswer } from "./answer-schemas.ts";
 import { defineRoute } from "./route.ts";
 
 /** Anthropic Messages. */
@@ -14,7 +14,7 @@ export const messagesRoutes = [
   defineRoute("turns", "POST /v1/messages", {
     summary: "Anthropic Messages.",
     body: messagesBody,
-    answer: messageSchema,
+    answer: vendorAnswer,
     answers: "event-stream",
     headers: startsTurn,
     handle(parts, c, { json }) {

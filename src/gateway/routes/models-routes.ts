@@ -4,7 +4,7 @@ import type { Model } from "../../models/model.ts";
 import { inOrder } from "../../models/model-order.ts";
 import type { GatewayContext, ModelParts } from "../http/context.ts";
 import { jsonResponse } from "../http/reply.ts";
-import { modelAnswerSchema, modelListSchema } from "./answer-schemas.ts";
+import { vendorAnswer } from "./answer-schemas.ts";
 import { defineRoute, limitIn } from "./route.ts";
 
 /**
@@ -226,7 +226,7 @@ export const modelsRoutes = [
       after_id: "Anthropic only",
       before_id: "Anthropic only",
     },
-    answer: modelListSchema,
+    answer: vendorAnswer,
     async handle(parts, c) {
       const query = c.search;
       const { models } = await modelsInOrder(parts, { refresh: query.get("refresh") === "1" }, c.signal);
@@ -238,7 +238,7 @@ export const modelsRoutes = [
   defineRoute("models", "GET /v1/models/{id}", {
     takesSlashes: true,
     summary: "One model, by any name that resolves.",
-    answer: modelAnswerSchema,
+    answer: vendorAnswer,
     async handle(parts, c) {
       const id = idOf(c.path);
       const { model } = await parts.models.resolve(fromAnthropicId(id), undefined, c.signal);

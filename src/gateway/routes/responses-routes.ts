@@ -19,7 +19,7 @@ import { graceMsOf } from "../http/request-headers.ts";
 import { emptyResponse } from "../http/responses-conversation.ts";
 import { keptHeaders, resumesTurn, startsTurn, tellsOfTurn } from "../http/route-headers.ts";
 import { withPdfTexts } from "../pdf/pdf-parts.ts";
-import { compactionSchema, inputItemsSchema, responseSchema } from "./answer-schemas.ts";
+import { vendorAnswer } from "./answer-schemas.ts";
 import { defineRoute, limitIn, type RouteInput } from "./route.ts";
 import { answerNow, storedResponse, withStoredParts } from "./stored-responses.ts";
 
@@ -28,7 +28,7 @@ export const responsesRoutes = [
   defineRoute("turns", "POST /v1/responses", {
     summary: "OpenAI Responses: create.",
     body: responsesBody,
-    answer: responseSchema,
+    answer: vendorAnswer,
     answers: "event-stream",
     headers: startsTurn,
     handle: (parts, c, { json }) => createResponse(parts, c, json),
@@ -36,7 +36,7 @@ export const responsesRoutes = [
   defineRoute("turns", "POST /v1/responses/compact", {
     summary: "OpenAI Responses: notes that stand for a conversation. It costs one prompt.",
     body: responsesBody,
-    answer: compactionSchema,
+    answer: vendorAnswer,
     headers: startsTurn,
     async handle(parts, c, { json }) {
       const { previous, body } = await withStoredParts(parts, c, json);
@@ -58,7 +58,7 @@ export const responsesRoutes = [
   defineRoute("turns", "GET /v1/responses/{id}", {
     summary: "A response in its current state, or its events.",
     query: { stream: "`true`: events", starting_after: "only events after this `sequence_number`" },
-    answer: responseSchema,
+    answer: vendorAnswer,
     answers: "event-stream",
     headers: resumesTurn,
     handle: withStored(async (parts, c, stored) => {
@@ -78,7 +78,7 @@ export const responsesRoutes = [
   }),
   defineRoute("turns", "POST /v1/responses/{id}/cancel", {
     summary: "Ends a response.",
-    answer: responseSchema,
+    answer: vendorAnswer,
     headers: tellsOfTurn,
     handle: withStored(async (parts, c, record) => {
       await parts.turns.cancel(record.turnId, "client");
@@ -89,7 +89,7 @@ export const responsesRoutes = [
   defineRoute("turns", "GET /v1/responses/{id}/input_items", {
     summary: "The input of a response.",
     query: { order: "`asc` or `desc`", limit: "1 to 100", after: "id of an item" },
-    answer: inputItemsSchema,
+    answer: vendorAnswer,
     headers: tellsOfTurn,
     handle: withStored((_gateway, c, record) => jsonResponse(listInput(c, record), 200, keptHeaders(record))),
   }),
