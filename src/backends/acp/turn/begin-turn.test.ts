@@ -1,152 +1,32 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { access } from "node:fs/promises";
-import { createConnection, type Socket } from "node:net";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
-import { FakeClock } from "../../../base/clock.fake.ts";
-import type { CascadeId } from "../../../base/ids.ts";
+import { expect, test, vi } from "vitest";
 import { defaultDoors, openDoor } from "../../../base/node/door.ts";
 import { until } from "../../../base/wait.fake.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
-import { type Batch, eventsOf, type Prompt } from "../../backend.ts";
+import type { Prompt } from "../../backend.ts";
 import { promptFor } from "../../prompt.fake.ts";
-import { openAcpAgent } from "../agent.ts";
 import { MovedSessions } from "../session/moved-sessions.ts";
-import type { AgentChild } from "../wire/agent-child.ts";
-
-const session = { sessionId: "s", modes: { currentModeId: "ask", availableModes: [{ id: "ask" }] } };
-const replies = {
-  initialize: { protocolVersion: 1, agentCapabilities: { loadSession: true } },
-  "session/new": session,
-  "session/prompt": { stopReason: "end_turn" },
-};
-
-interface Asked {
-  readonly id: number;
-  readonly method: string;
-  readonly params?: {
-    readonly cwd?: string;
-    readonly mcpServers?: readonly { readonly env: readonly { readonly value: string }[] }[];
-  };
-}
-
-/** An agent whose process a test plays. It answers by itself what is not in `mute`. */
-class PlayedAgent implements AgentChild {
-  readonly clock = new FakeClock();
-  readonly mute: Set<string>;
-  readonly asked: Asked[] = [];
-  /** As it calls itself in `initialize`. */
-  agentName: string | undefined;
-  readonly pid = 1;
-  readonly exited: Promise<string>;
-  heardMs = 0;
-  #exit: (how: string) => void = () => {};
-  #hear: (text: string) => void = () => {};
-
-  constructor(...mute: readonly string[]) {
-    this.mute = new Set(mute);
-    this.exited = new Promise((resolve) => (this.#exit = resolve));
-  }
-
-  write(text: string): void {
-    const message = JSON.parse(text) as Asked;
-    this.asked.push(message);
-    if (!this.mute.has(message.method)) this.#answer(message);
-  }
-
-  /** Answers a method once it was asked, and from then on. */
-  async speak(method: string): Promise<void> {
-    await until(() => this.count(method) > 0);
-    this.mute.delete(method);
-    for (const message of this.asked) if (message.method === method) this.#answer(message);
-  }
-
-  say(message: object): void {
-    this.heardMs = this.clock.monotonic();
-    this.#hear(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
-  }
-
-  async whileTimePasses<T>(work: Promise<T>): Promise<T> {
-    const over = new AbortController();
-    void work.finally(() => over.abort());
-    for (; !over.signal.aborted; await this.clock.advance(500)) await access(import.meta.filename); // the turn reads files too
-    return await work;
-  }
-
-  count(method: string): number {
-    return this.asked.filter((message) => message.method === method).length;
-  }
-
-  onText(listener: (text: string) => void): void {
-    this.#hear = listener;
-  }
-
-  caughtUp = async () => {};
-  errorTail = () => "";
-  rssBytes = async () => undefined;
-  end = async () => this.#exit("exit code 0");
-
-  #answer({ id, method }: { readonly id: number; readonly method: string }): void {
-    const result = Object.entries(replies).find(([name]) => name === method)?.[1] ?? {};
-    const says: Readonly<Record<string, object>> =
-      this.agentName === undefined
-        ? {}
-        : {
-            initialize: { agentInfo: { name: this.agentName, version: "1.18.33" } },
-            "session/new": { modes: { currentModeId: "plan", availableModes: [{ id: "plan", name: "Plan" }] } },
-          };
-    if (id !== undefined) this.say({ id, result: { ...result, ...says[method] } });
-  }
-}
+import {
+  askingAll,
+  collected,
+  continued,
+  native,
+  open,
+  options,
+  PlayedAgent,
+  relayOf,
+  session,
+} from "./played-agent.fake.ts";
 
 /** Turns of a gateway with this agent; answers the first event. */
 function asking(child: PlayedAgent) {
   const all = askingAll(child);
   return async (more: Partial<Prompt> = {}): Promise<TurnEventBody | undefined> => (await all(more))[0];
 }
-
-const specOf = (folder: string, command = "slow") =>
-  ({ name: "slow", ide: "slow", vendor: "other", command, args: [], environment: {}, folder }) as const;
-
-/** A gateway with this agent; its hosts, if it has any, are in `agents`. */
-function open(
-  child: PlayedAgent,
-  folder = mkdtempSync(join(tmpdir(), "millrace-begin-")),
-  command = "slow",
-  hosts?: { readonly folder: string },
-) {
-  const agent = openAcpAgent(specOf(folder, command), {
-    clock: child.clock,
-    startChild: async () => child,
-    ...(hosts && { hosts }),
-  });
-  onTestFinished(async () => {
-    await agent.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
-  return agent;
-}
-
-/** Turns of a gateway with this agent. */
-function askingAll(...place: Parameters<typeof open>) {
-  const agent = open(...place);
-  return async (more: Partial<Prompt> = {}): Promise<readonly TurnEventBody[]> =>
-    collected(agent.backend.run({ ...promptFor("default"), ...more }, options, new AbortController().signal));
-}
-
-async function collected(batches: AsyncIterable<Batch>): Promise<readonly TurnEventBody[]> {
-  const events: TurnEventBody[] = [];
-  for await (const event of eventsOf(batches)) events.push(event);
-  return events;
-}
-
-const options = { keep: true, onAlive: () => {} };
-const tools = [{ name: "step", description: "", inputSchema: { type: "object" } }];
-const native = { tools, instructions: "", text: "Hello?", parallel: true, results: undefined };
-const continued = { continues: "acp:slow:s" as CascadeId };
 
 const gaveUp = (method: string, how = "has written nothing for 10 s") => ({
   type: "failed",
@@ -202,19 +82,6 @@ test("an agent that writes something is waited for, for a minute at most", async
   expect(await failed).toMatchObject(gaveUp("session/new", "within a minute"));
 });
 
-/** The relay of the newest session of so many that the agent opens, once its prompt was sent. */
-async function relayOf(child: PlayedAgent, sessions = 1): Promise<Socket> {
-  await until(() => child.count("session/new") === sessions);
-  const [server] = child.asked.findLast(({ method }) => method === "session/new")?.params?.mcpServers ?? [];
-  const [socket, secretFile = ""] = server?.env.map(({ value }) => value) ?? [];
-  const secret = readFileSync(secretFile, "utf8");
-  const relay = createConnection(socket ?? "");
-  onTestFinished(() => void relay.destroy());
-  relay.write(`${JSON.stringify({ type: "hello", secret, listed: true, calls: [] })}\n`);
-  await until(() => child.count("session/prompt") === sessions);
-  return relay;
-}
-
 test("sessions with tools have folders of their own where an agent's sessions share servers in one folder", async () => {
   const child = new PlayedAgent("session/prompt");
   child.agentName = "OpenCode";
@@ -252,12 +119,14 @@ test("a host that listens and cannot be had is not gone: the turn waits a minute
   const door = openDoor(join(folder, name), defaultDoors, (socket) => void socket.end());
   await door.opened;
   const ask = askingAll(child, folder, "slow", { folder });
+  const alive = vi.spyOn(options, "onAlive");
   const failed = {
     type: "failed",
     error: { code: "upstream_timeout", message: expect.stringContaining("Nothing was sent") },
   };
   expect(await child.whileTimePasses(ask(continued))).toMatchObject([failed]);
   expect(child.clock.monotonic()).toBeGreaterThanOrEqual(60_000);
+  expect(alive.mock.calls.length).toBeGreaterThan(10); // at each look, so that no watch ends the turn
   expect(child.asked).toEqual([]);
   door.close();
   expect((await child.whileTimePasses(ask(continued))).at(-1)).toMatchObject({
