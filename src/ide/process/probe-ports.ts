@@ -122,7 +122,8 @@ async function firstOf(
   await Promise.all(
     ports.map(async (port) => {
       try {
-        first ??= await ask(port, waiting);
+        const answered = await ask(port, waiting);
+        first ??= answered; // `first ??= await` would read it before the wait
       } catch (error) {
         if (first === undefined) throw error;
       }
