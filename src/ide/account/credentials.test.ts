@@ -5,7 +5,7 @@ import type { StateQuestion } from "../apps/layouts.ts";
 import { Trace } from "../discover/trace.ts";
 import { FakeHost } from "../host/host.fake.ts";
 import { parseFlags } from "../process/command-line.ts";
-import { csrfTokens } from "../process/csrf-token.ts";
+import { csrfTokens, parseToken } from "../process/csrf-token.ts";
 import { apiKeyOfJson, parseApiKey, readAccount } from "./api-key.ts";
 
 const signal = new AbortController().signal;
@@ -39,6 +39,8 @@ describe("CSRF tokens", () => {
     });
     expect(() => fc.assert(property)).not.toThrow();
     expect(reveal(new Map([["WINDSURF_CSRF_TOKEN", "a\r\nx: y"]]), new Map(), undefined)).toEqual([]);
+    const lengths = [512, 513].map((length) => parseToken("t".repeat(length))?.reveal().length);
+    expect(lengths).toEqual([512, undefined]);
   });
 });
 

@@ -7,7 +7,9 @@ import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openBelow } from "../../../test/support/open-files.ts";
 import { systemClock } from "../../base/clock.ts";
+import { until } from "../../base/wait.fake.ts";
 import { commonHost } from "../host/common-host.ts";
 import { readStateOnce } from "./state-db.ts";
 
@@ -56,6 +58,7 @@ describe("reading state.vscdb", () => {
       const before = [await readFile(file), (await stat(file)).mtimeMs];
       expect(await read()).toEqual(one);
       expect(await readdir(folder)).toEqual(["state.vscdb"]);
+      await until(() => openBelow(folder).length === 0);
       expect([await readFile(file), (await stat(file)).mtimeMs]).toEqual(before);
     },
   );

@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
+import { openBelow } from "../../../test/support/open-files.ts";
 import type { CascadeId } from "../../base/ids.ts";
+import { until } from "../../base/wait.fake.ts";
 import { codeiumFoldersIn, listCascadeFiles, removeCascadeFile } from "./cascade-files.ts";
 import { openCascadeJournal } from "./cascade-journal.ts";
 
@@ -14,7 +16,10 @@ let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "millrace-journal-"));
 });
-afterEach(async () => rm(folder, { recursive: true, force: true }));
+afterEach(async () => {
+  await until(() => openBelow(folder).length === 0);
+  await rm(folder, { recursive: true, force: true });
+});
 
 describe("the journal of conversations", () => {
   const file = () => join(folder, "sub", "cascades.jsonl");

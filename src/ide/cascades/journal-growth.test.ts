@@ -2,14 +2,19 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { openBelow } from "../../../test/support/open-files.ts";
 import type { CascadeId } from "../../base/ids.ts";
+import { until } from "../../base/wait.fake.ts";
 import { openCascadeJournal } from "./cascade-journal.ts";
 
 const id = (name: string) => name as CascadeId;
 
 function temporaryFile(): string {
   const folder = mkdtempSync(join(tmpdir(), "millrace-journal-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  onTestFinished(async () => {
+    await until(() => openBelow(folder).length === 0);
+    rmSync(folder, { recursive: true });
+  });
   return join(folder, "cascades.jsonl");
 }
 

@@ -103,6 +103,36 @@ describe("the finder", () => {
     expect(tokens).toEqual(["token-10", "token-10"]);
   });
 
+  it("asks the port that answered last time first", async () => {
+    const asked: number[] = [];
+    const { host, clock, finder } = setUp(async ({ port }) => {
+      asked.push(port);
+      return port === 4001 ? { ok: true, protocol: "grpc", tls: false } : { ok: false, reason: "other", why: "other" };
+    });
+    const windsurf = fakeWindsurf(10, 4000);
+    const ports = [4000, 4001].map((port) => ({ address: "127.0.0.1", port, shared: false }));
+    host.add({ ...windsurf, listening: ports });
+    await finder.find(signal);
+    await clock.advance(31_000);
+    await finder.find(signal);
+    expect(asked).toEqual([4000, 4001, 4001]);
+  });
+
+  it("remembers the tokens of sixteen IDEs that are gone", async () => {
+    const { host, clock, finder } = setUp();
+    const ides = Array.from({ length: 17 }, (_, n) => fakeWindsurf(10 + n, 4000 + n));
+    const scanned = async () => {
+      await clock.advance(31_000);
+      return (await finder.find(signal)).ides.map(({ pid }) => pid).sort();
+    };
+    for (const ide of ides) host.add(ide);
+    expect(await scanned()).toHaveLength(17);
+    host.processes.clear();
+    expect(await scanned()).toEqual([]);
+    for (const { row, listening = [] } of ides) host.add({ row, listening }); // their environment is hidden now
+    expect(await scanned()).toHaveLength(16);
+  });
+
   it("lets a caller go without ending the scan for the others", async () => {
     let release = () => {};
     const { host, finder } = setUp(async () => {
