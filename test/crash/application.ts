@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openFileRecordStore } from "../../src/client/node/file-record-store.ts";
 import { nodeLink } from "../../src/client/node/node-link.ts";
 import { autoResume, startReliableStream } from "../../src/client/stream/open-stream.ts";
-import { backoff, runApplication, tellingNames, toolRequest } from "./stream-client.ts";
+import { backoff, patience, runApplication, tellingNames, toolRequest } from "./stream-client.ts";
 
 /**
  * An application in a process of its own, to be killed and started again until it ends by itself: asks one question, writes
@@ -20,7 +20,7 @@ if (!seen.some(({ type }) => type === "end")) {
   const { signal } = new AbortController();
   const files = await openFileRecordStore({ folder: join(folder, "records") });
   const store = tellingNames(files, (names) => write({ type: "names", ...names }));
-  const options = { gateway: nodeLink({ url, key }), store, backoff };
+  const options = { gateway: nodeLink({ url, key }), store, backoff, patience };
   const { streams } = await autoResume({ ...options, after }, signal);
   const start = () => startReliableStream(toolRequest({ name, answer, model }), options, signal);
   let stream = streams[0] ?? (await start());

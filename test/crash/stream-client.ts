@@ -46,8 +46,9 @@ export function toolRequest({ name, answer, model }: Pick<Question, "name" | "an
   };
 }
 
-/** Patience for a gateway that dies all the time: short waits, and no end of them. */
+/** Patience for a gateway that dies all the time: short waits, and no end of them, also where several die before the first welcome. */
 export const backoff = { baseMs: 50, capMs: 500, budget: 10_000 };
+export const patience = { reachMs: 600_000 };
 
 /** A store that tells what a stream is called as soon as it is stored. */
 export function tellingNames(store: RecordStore, tell: (names: Names) => void): RecordStore {
@@ -117,6 +118,7 @@ async function ask(tier: Tier["name"], lives: Lives, question: Question, progres
     gateway: nodeLink(() => lives.current(), { tiers: [tier] }),
     store: tellingNames(openMemoryRecordStore(), (told) => (names = told)),
     backoff,
+    patience,
     onConnection: ({ state }) => {
       if (state === "attached") connections++;
     },
