@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 describe("the journal of conversations", () => {
-  const file = () => join(folder, "sub", "cascades.jsonl");
+  const file = () => join(folder, "cascades.jsonl");
 
   it("is empty before anything was noted, and private afterwards", async () => {
     const journal = openCascadeJournal(file());
@@ -69,7 +69,6 @@ describe("the journal of conversations", () => {
       { kept: id(3), untilMs: 9 },
       { taken: id(3) },
     ];
-    await mkdir(join(folder, "sub"));
     await writeFile(file(), lines.map((line) => `\n${JSON.stringify(line)}\n`).join(""));
     const left = [{ cascadeId: id(2), owner: undefined, atMs: 9, untilMs: 9 }];
     expect(await openCascadeJournal(file()).left()).toEqual(left);

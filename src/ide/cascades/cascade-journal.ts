@@ -1,6 +1,5 @@
 import { createReadStream, statSync } from "node:fs";
-import { mkdir, open, stat } from "node:fs/promises";
-import { dirname } from "node:path";
+import { open, stat } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { z } from "zod";
 import { bestEffort } from "../../base/async.ts";
@@ -69,7 +68,7 @@ const mostArchived = 20_000;
 const maxLeftBytes = 4 * 1024 * 1024; // the newest ones: reading them must not hold up a start
 
 /**
- * A journal in a file (0600) of one JSON text a line. Several processes may append at once. It is rewritten when it has doubled, with what
+ * A journal in a file (0600) of one JSON text a line. Its folder is there, or nothing is noted: a home that was moved away comes back. Several processes may append at once. It is rewritten when it has doubled, with what
  * is still true. Half a line, from a machine that lost power, is skipped.
  */
 export function openCascadeJournal(
@@ -101,14 +100,7 @@ export function openCascadeJournal(
     if (entries.length === 0) return;
     // The line end in front closes a half line that a killed process left.
     const lines = `\n${entries.map((entry) => writeJson(entry)).join("\n")}\n`;
-    let size: number;
-    try {
-      size = await appendTo(file, lines);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // fs throws nothing else
-      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-      size = await appendTo(file, lines);
-    }
+    const size = await appendTo(file, lines);
     if (size < Math.max(leastBytes, 2 * rewrittenBytes)) return;
     rewrittenBytes = size; // where it cannot be rewritten, it is tried again when it has doubled once more
     rewrittenBytes = await rewrite(file, most).catch(() => size);
