@@ -86,7 +86,7 @@ class Dialogue {
     if (continued !== undefined) {
       const asked = { ...continued, instead: prompt };
       if (await this.#ask(asked, backend.run(asked, this.#run, this.#signal), true)) return;
-      if (this.#signal.aborted) return;
+      if (this.#signal.aborted) return conversation?.giveBack(); // nothing was sent
     }
     conversation?.rebuild();
     await this.#ask(prompt, backend.run(prompt, this.#run, this.#signal), false);
@@ -163,8 +163,9 @@ class Dialogue {
       const events = through([answer], batch);
       conversation?.note(events);
       if (answer.end === undefined) {
-        if (events.length > 0 && !(await this.#goesOn(events))) return "done";
-        continue;
+        if (events.length === 0 || (await this.#goesOn(events))) continue;
+        if (batch[0]?.type === "started") conversation?.giveBack(); // nothing was sent
+        return "done";
       }
       const verdict = judged(answer.end);
       if (verdict.type === "ask_again") {

@@ -34,9 +34,14 @@ function talk(backend: ScriptedBackend) {
   const order: string[] = [];
   const notes = { kept: async () => void order.push("kept"), taken: () => {} };
   const continuity = new Continuity({ clock: new FakeClock(), idleMs: 1_000, archive, notes });
-  /** `detaches`: the gateway stops at the moment of the answer's end. */
-  const ask = async (messages: TurnRequest["messages"], fields: Partial<TurnRequest> = {}, detaches = false) => {
+  /** `detached`: the gateway stops at the moment of the answer's end. `unstored`: the store takes nothing of the turn, or is known to. */
+  const ask = async (
+    messages: TurnRequest["messages"],
+    fields: Partial<TurnRequest> = {},
+    how: "stored" | "detached" | "unstored" | "known_unstored" = "stored",
+  ) => {
     const stop = new AbortController();
+    if (how === "known_unstored") stop.abort("cancel");
     const request = fakeRequest({ messages, ...fields });
     const asker = { request, modelUid: fakeModel.uid, caller: "me", session: "s" };
     const choice = continuity.choose(asker);
@@ -55,7 +60,8 @@ function talk(backend: ScriptedBackend) {
     const store = async (batch: readonly TurnEventBody[]) => {
       events.push(...batch);
       if (batch.some(isTerminal)) order.push("end");
-      if (detaches && batch.some(isTerminal)) stop.abort("detach");
+      if (how === "detached" && batch.some(isTerminal)) stop.abort("detach");
+      if (how === "unstored") stop.abort("cancel");
       if (stop.signal.aborted) return "stopped";
       return batch.some(isTerminal) ? "ended" : "goes_on";
     };
@@ -65,6 +71,10 @@ function talk(backend: ScriptedBackend) {
   return { continuity, ask, order };
 }
 
+const callId = `call_${"0".repeat(24)}`; // the form of those that an agent waits for
+const called: TurnEventBody = { type: "tool_call", callId, name: "bash", argumentsDelta: "{}", done: true };
+const parked: TurnEventBody = { type: "finished", reason: { unified: "tool_calls", raw: parkedReason }, text: "" };
+const results = [user("Look"), assistant("", [{ id: callId, name: "bash", arguments: {} }]), toolResult(callId, "a")];
 const second = [user("Hello"), assistant("Hi."), user("Bye")];
 
 describe("an exchange that continues conversations", () => {
@@ -84,7 +94,7 @@ describe("an exchange that continues conversations", () => {
   it("keeps no trajectory whose turn's end is not in the log, and leaves it to the next gateway", async () => {
     const backend = new ScriptedBackend("Hi.");
     const { ask, continuity } = talk(backend);
-    await ask([user("Hello")], {}, true);
+    await ask([user("Hello")], {}, "detached");
     await continuity.close();
     expect([continuity.kept, backend.archived]).toEqual([0, []]);
   });
@@ -94,7 +104,7 @@ describe("an exchange that continues conversations", () => {
       { type: "finished", reason: { unified: "tool_calls", raw: parkedReason }, text: "" },
     ]);
     const { ask, order } = talk(backend);
-    await ask([user("Hello")], {}, true);
+    await ask([user("Hello")], {}, "detached");
     expect(order).toEqual(["kept", "end"]);
   });
 
@@ -119,17 +129,9 @@ describe("an exchange that continues conversations", () => {
   });
 
   it("keeps a prompt that waits where the turn with its results sent nothing: they find it when they come again", async () => {
-    const callId = `call_${"0".repeat(24)}`; // the form of those that an agent waits for
-    const called: TurnEventBody = { type: "tool_call", callId, name: "bash", argumentsDelta: "{}", done: true };
-    const parked: TurnEventBody = { type: "finished", reason: { unified: "tool_calls", raw: parkedReason }, text: "" };
     const backend = new ForgetfulBackend([called, parked]);
     Object.assign(backend, { failure: slow, kind: "acp" });
     const { ask, continuity } = talk(backend);
-    const results = [
-      user("Look"),
-      assistant("", [{ id: callId, name: "bash", arguments: {} }]),
-      toolResult(callId, "a"),
-    ];
     await ask([user("Look")], { tools: [bash] });
     for (const _ of ["once", "again"]) {
       expect((await ask(results, { tools: [bash] })).events).toEqual([slow]);
@@ -137,6 +139,18 @@ describe("an exchange that continues conversations", () => {
     }
     expect(backend.prompts).toHaveLength(1);
   });
+
+  it.each(["unstored", "known_unstored"] as const)(
+    "keeps a prompt that waits where the turn with its results was not stored (%s)",
+    async (how) => {
+      const backend = new ScriptedBackend([called, parked], "Never sent.", "Done.");
+      const { ask, continuity } = talk(backend);
+      await ask([user("Look")], { tools: [bash] });
+      await ask(results, { tools: [bash] }, how);
+      expect(continuity.kept).toBe(1);
+      expect((await ask(results, { tools: [bash] })).how).toBe("reused");
+    },
+  );
 
   it("does not keep a trajectory that holds more than the client sees", async () => {
     const backend = new ScriptedBackend('<tool_call name="bash">\n{"timeoutMs":1}\n</tool_call>', "Never mind.");

@@ -16,7 +16,8 @@ export class ScriptedBackend implements Backend {
     this.#answers = answers;
   }
 
-  async *run(prompt: Prompt, options: RunOptions): AsyncGenerator<Batch, void> {
+  async *run(prompt: Prompt, options: RunOptions, signal?: AbortSignal): AsyncGenerator<Batch, void> {
+    if (signal?.aborted === true) return;
     yield [{ type: "started", modelUid: "m" as ModelUid, backend: "cascade", cascadeId: scriptedCascade }];
     this.prompts.push(prompt);
     this.options.push(options);

@@ -16,6 +16,8 @@ export class AcpTurn {
   prompt: Prompt;
   /** The session's id in the log, where a new session took its place. */
   replaced: string | undefined;
+  /** A prompt waits in the session, and has not got the results that this turn brings. */
+  owesResults = false;
   #lease: Lease<AgentProcess> | undefined;
   #session: Session | undefined;
 
@@ -91,8 +93,8 @@ export class AcpTurn {
   }
 
   /**
-   * Keeps the session for the next turn, leaves it to the next gateway, or cancels what runs and discards it. Gives the process back in any
-   * case. Never throws. `isNamed`: the caller has the session's id. `end`: of the turn, if the caller has it.
+   * Keeps the session for the next turn, leaves it to the next gateway or as it was, or cancels what runs and discards it. Gives the process
+   * back in any case. Never throws. `isNamed`: the caller has the session's id. `end`: of the turn, if the caller has it.
    *
    * Called once the end of the turn is stored. Where it is not stored, as after a cancel, a note says first that the session
    * was discarded: to a later process it would look like one that was never prompted. A session that could not be discarded
@@ -106,6 +108,8 @@ export class AcpTurn {
     try {
       if (session === undefined) return;
       if (isNamed && signal.aborted && signal.reason === "detach") session.step({ type: "detached" });
+      else if (this.owesResults && end === undefined)
+        session.release(); // as the turn found it
       else if (options.keep && end === "finished") {
         session.release(); // from here on the next turn may have it
         makeRoom(parts.pool.processes);

@@ -148,6 +148,7 @@ async function goOn(turn: AcpTurn, lease: Lease<AgentProcess>, session: Session)
   if (next === "wait") throw turnFailure(goneMessage);
   if (next === "busy" || !turn.take(session, results)) throw turnFailure(busyMessage);
   if (typeof next === "object") throw turnFailure(`${goneMessage} (${next.anew})`);
+  turn.owesResults = next === "results";
   if (native === undefined || session.tools === undefined) turn.askInProse();
   else {
     if (next === "results" && !(await takesOther(turn, process, session.tools, native))) throw turnFailure(goneMessage);

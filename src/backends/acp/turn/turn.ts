@@ -44,6 +44,7 @@ export function runTurn(
     signal.throwIfAborted();
     const begun = { sessionId: session.id, fromStep, before, sent: emptyAnswer, answered: false, deaths: 0, ...goesOn };
     const results = turn.prompt.native?.results ?? [];
+    turn.owesResults = false;
     if (waits) session.answer(results);
     else
       supersede(
