@@ -1,5 +1,5 @@
 import { MillraceError } from "../../base/errors.ts";
-import type { TurnId } from "../../base/ids.ts";
+import { startOfLog, type TurnId } from "../../base/ids.ts";
 import { estimateTokens } from "../../base/token-estimate.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import { wholeAnswers } from "../../turns/prompt/whole-answers.ts";
@@ -97,6 +97,7 @@ async function resumedTurn(parts: TurnParts, c: GatewayContext, fingerprint: str
   if (text === undefined || text.trim() === "") return undefined;
   const cursor = parseCursor(text);
   const found = cursor === undefined ? undefined : await parts.turns.get(cursor.turnId, callerOf(c).digest);
+  if (found === undefined && cursor?.eventId === startOfLog) return undefined; // its reader has nothing, and the turn was taken back
   if (cursor === undefined || found === undefined) {
     throw new MillraceError("invalid_request", "Last-Event-ID names a turn that cannot be resumed.", {
       param: "last-event-id",

@@ -237,14 +237,23 @@ describe("resuming", () => {
   it("refuses a cursor that is not ours, of another caller, or of another request", async () => {
     const fake = fakeGateway();
     fake.turns.script = () => answer;
-    const [first] = await (await openStream(fake)).reader.rest();
-    const headers = { "last-event-id": first?.id ?? "" };
+    const whole = await (await openStream(fake)).reader.rest();
+    const headers = { "last-event-id": whole[1]?.id ?? "" };
     const status = async (more: Record<string, string>, body: unknown = streamed) =>
       (await fake.request(path, { json: body, headers: { ...headers, ...more } })).status;
     expect(await status({ "last-event-id": "17" })).toBe(400);
     expect(await status({ authorization: `Bearer ${guestKey}` })).toBe(400);
     expect(await status({}, { ...streamed, temperature: 0 })).toBe(422);
     expect(fake.turns.started).toHaveLength(1);
+  });
+
+  it("asks anew for a reader that had nothing of a turn that was taken back", async () => {
+    const fake = fakeGateway();
+    fake.turns.script = () => answer;
+    const headers = { "last-event-id": `turn_${"0".repeat(26)}:0:0` };
+    const { reader, response } = await openStream(fake, headers);
+    expect((await reader.rest()).length).toBeGreaterThan(1);
+    expect(response.headers.get("x-millrace-joined")).toBe("no");
   });
 
   it("says with each way to come back until when the answer is kept now", async () => {
@@ -271,13 +280,13 @@ describe("resuming", () => {
   it("shows a caller nothing of another caller's turn, not even that it has expired", async () => {
     const fake = fakeGateway();
     fake.turns.script = () => answer;
-    const [first] = await (await openStream(fake)).reader.rest();
+    const [, second] = await (await openStream(fake)).reader.rest();
     const turnId = fake.turns.turnId(0);
     const never = `turn_${"0".repeat(26)}`;
     await fake.clock.advance(3 * 3_600_000);
     const asked = async (id: string, authorization?: string) => {
       const headers = authorization === undefined ? {} : { authorization };
-      const cursor = (first?.id ?? "").replace(turnId, id);
+      const cursor = (second?.id ?? "").replace(turnId, id);
       const responses = [
         await fake.request(path, { json: streamed, headers: { ...headers, "last-event-id": cursor } }),
         await fake.request(`/v1/turns/${id}`, { headers }),
