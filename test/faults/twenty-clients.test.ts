@@ -2,38 +2,53 @@ import { readdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as wait } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
-import type { Simulator } from "../../simulator/index.ts";
+import { expect, test } from "vitest";
+import { type BackendName, backends, type StandIn, standInFor } from "../matrix/stand-in.ts";
+import { answerSize, type ClientPlace, loopClients, type MixedClient, textClients } from "../matrix/twenty.ts";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
-import { temporaryHome } from "../support/home.ts";
-import { askUntilWhole } from "../support/repeating-client.ts";
+import { mayMount, smallDisk } from "../support/small-disk.ts";
 import { rowsOf } from "../support/tables.ts";
-import { gateway, patienceMs, simulator } from "../support/world.ts";
+import { agentLoop } from "../support/tool-loop.ts";
+import { gateway, patienceMs } from "../support/world.ts";
 
 /* Twenty clients are in the middle of their answers when something happens to all of them: no answer is lost, and none is asked twice. */
 
-const answer = { rate: 4_000, size: 1_500 };
+const pace = { rate: 4_000, firstMs: 50, inputMs: 20, thinking: 0 };
+const whole: unknown = expect.stringMatching(new RegExp(`^[^]{${answerSize}}$`));
 const awayMs = 3_000;
 const dayMs = 86_400_000;
 const sent = ["GetCascadeTrajectorySteps", "GetCascadeTrajectory", "GetCascadeTranscriptForTrajectoryId"];
+/** The programs of an earlier build, for the row that updates from it. */
+const lastBuild = process.env["MILLRACE_TEST_LAST_BUILD"];
 
 /** Loaded into a gateway: its wall clock is as far off as a file says, at each moment. */
 const shifted = `import { readFileSync } from "node:fs";
 const now = Date.now;
 Date.now = () => now() + Number(readFileSync(process.env.MILLRACE_TEST_CLOCK, "utf8"));`;
 
-interface Machine {
+interface Machine extends ClientPlace {
+  /** Of the user, and of Millrace. */
   readonly home: string;
-  readonly ide: Simulator;
+  readonly folder: string;
+  readonly standIn: StandIn;
+  readonly backend: BackendName;
   readonly clock: string;
   current: GatewayProcess;
-  next(): Promise<void>;
+  isKeyReplaced?: boolean;
+  /** Starts the next gateway, of another build where one is named. */
+  next(bin?: string): Promise<void>;
+  /** Lets the models write on. */
+  release(): Promise<void>;
 }
 
 interface CommonEvent {
   readonly befall: (machine: Machine) => Promise<unknown>;
-  /** What the model still writes is lost, and each client is told so. */
-  readonly losesRest?: true;
+  /** Where what the models still write is lost, and each client is told so. */
+  readonly losesRest?: readonly BackendName[];
+  /** The build that runs before it. */
+  readonly bin?: string;
+  /** The folder of Millrace, made for one test. */
+  readonly place?: () => { readonly folder: string };
 }
 
 /** Moves all files of a folder whose names pass away, and back after some seconds. */
@@ -53,6 +68,8 @@ const clockIsSet = (byMs: number): CommonEvent => ({
   },
 });
 
+const disks = new Map<string, ReturnType<typeof smallDisk>>();
+
 const events: Readonly<Record<string, CommonEvent>> = {
   "the gateway stops, and the next one starts": {
     async befall(machine) {
@@ -66,18 +83,35 @@ const events: Readonly<Record<string, CommonEvent>> = {
       await machine.next();
     },
   },
-  "the IDE restarts": { befall: ({ ide }) => ide.restart(), losesRest: true },
+  ...(lastBuild && {
+    "the gateway is updated, and set back": {
+      bin: join(lastBuild, "bin.js"),
+      async befall(machine: Machine) {
+        await machine.current.stop();
+        await machine.next();
+        await wait(awayMs);
+        await machine.current.stop();
+        await machine.next(join(lastBuild, "bin.js"));
+      },
+    },
+  }),
+  "the IDE restarts": { befall: ({ standIn }) => standIn.restartIde(), losesRest: ["Cascade"] },
+  "what answers is killed": { befall: ({ standIn }) => standIn.restart(), losesRest: backends },
   "the user signs out of the IDE, and in again": {
-    async befall({ ide }) {
-      const error = { code: "unauthenticated", message: "sign in" } as const;
-      await ide.setFaults(sent.map((rpc) => ({ rpc, error })));
+    async befall({ standIn: { ide }, backend }) {
+      if (backend === "ACP") {
+        const error = { code: -32_000, message: "Authentication required" };
+        const methods = ["session/new", "session/load", "session/prompt", "session/set_config_option"];
+        await ide.setAgent({ faults: methods.map((method) => ({ method, error })) });
+      } else {
+        const error = { code: "unauthenticated", message: "sign in" } as const;
+        await ide.setFaults(sent.map((rpc) => ({ rpc, error })));
+      }
       await wait(awayMs);
-      await ide.setFaults([]);
+      await (backend === "ACP" ? ide.setAgent({ faults: [] }) : ide.setFaults([]));
     },
   },
-  "the log is moved away, and back": {
-    befall: ({ home }) => away(join(home, ".millrace"), (name) => name.startsWith("turns.db")),
-  },
+  "the log is moved away, and back": { befall: ({ folder }) => away(folder, (name) => name.startsWith("turns.db")) },
   "the home is moved away, and back": { befall: ({ home }) => away(home, (name) => name === ".millrace") },
   "the gateway is suspended": {
     async befall({ current: { pid } }) {
@@ -88,8 +122,25 @@ const events: Readonly<Record<string, CommonEvent>> = {
   },
   "the clock is set a day forward": clockIsSet(dayMs),
   "the clock is set a day back": clockIsSet(-dayMs),
+  ...(mayMount && {
+    "the disk is full for a while": {
+      place() {
+        const disk = smallDisk(64);
+        disks.set(disk.folder, disk);
+        return disk;
+      },
+      async befall({ folder, release }: Machine) {
+        const disk = disks.get(join(folder, ".."));
+        disk?.fill();
+        await release();
+        await wait(awayMs);
+        disk?.free();
+      },
+    },
+  }),
   "the key is replaced": {
     async befall(machine) {
+      machine.isKeyReplaced = true;
       const { code, stdout } = await millrace(["keys", "--new", "--value"], machine);
       expect(code).toBe(0);
       machine.current = { ...machine.current, key: stdout.trim() };
@@ -97,52 +148,88 @@ const events: Readonly<Record<string, CommonEvent>> = {
   },
 };
 
-/** The whole answer of one client, or the code of the error that ended it. */
-async function asked(machine: Machine, number: number, begun: () => void): Promise<string> {
-  const body = { model: "claude-sonnet-4.6", messages: [{ role: "user", content: `write for ${number}` }] };
-  const answered = await askUntilWhole(
-    () => machine.current,
-    { body, idempotencyKey: `k${number}` },
-    (read) => {
-      if (/"content":"[^"]/.test(read)) begun();
+const rows = Object.keys(events).flatMap((event) => backends.map((backend) => ({ event, backend })));
+
+async function machineFor(backend: BackendName, { bin, place }: CommonEvent): Promise<Machine> {
+  const standIn = await standInFor(backend, { turn: pace });
+  const { home } = standIn.ide;
+  const folder = place === undefined ? join(home, ".millrace") : join(place().folder, "data");
+  const clock = join(home, "clock");
+  writeFileSync(clock, "0");
+  const env = {
+    NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(shifted)}`,
+    MILLRACE_TEST_CLOCK: clock,
+    MILLRACE_HOME: folder,
+  };
+  const start = (port: string, of?: string) =>
+    gateway({ home, env, args: ["--port", port, "--max-turns", "50"], ...(of && { bin: of }) });
+  const machine: Machine = {
+    home,
+    folder,
+    standIn,
+    backend,
+    clock,
+    current: await start("0", bin),
+    model: standIn.model,
+    async next(of) {
+      machine.current = await start(new URL(machine.current.url).port, of);
     },
-  );
-  return "failed" in answered ? answered.failed : answered.text;
+    async release() {
+      await standIn.ide.setTurn(pace);
+      await standIn.ide.release();
+    },
+  };
+  return machine;
 }
 
-describe.runIf(process.platform !== "win32")("with twenty clients in the middle of their answers", () => {
-  test.each(rowsOf(Object.entries(events)))("%s", { timeout: 2 * patienceMs }, async (_, { befall, losesRest }) => {
-    const home = temporaryHome();
-    const clock = join(home, "clock");
-    writeFileSync(clock, "0");
-    const env = {
-      NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(shifted)}`,
-      MILLRACE_TEST_CLOCK: clock,
-    };
-    const ide = await simulator({ home, turn: { ...answer, holdAfter: 700 } });
-    const start = () => gateway({ home, env, args: ["--continuity", "off"] });
-    const machine: Machine = {
-      home,
-      ide,
-      clock,
-      current: await start(),
-      async next() {
-        machine.current = await start();
-      },
-    };
-    const begun = Array.from({ length: 20 }, () => Promise.withResolvers<void>());
-    const asking = Promise.all(begun.map(({ resolve }, number) => asked(machine, number, resolve)));
-    await Promise.race([Promise.all(begun.map(({ promise }) => promise)), asking]);
-    expect((await ide.report()).messages).toHaveLength(20);
-    const since = ide.starts;
-    await befall(machine);
-    await ide.setTurn(answer);
-    await ide.release();
-    const answers = await asking;
-    for (const text of answers) {
-      if (losesRest === true && text === "upstream_failed") continue;
-      expect(text).toHaveLength(answer.size);
-    }
-    expect((await ide.report()).messages).toHaveLength(ide.starts === since ? 20 : 0); // since its start
+/** Starts these clients. */
+function started(clients: readonly MixedClient[], machine: Machine, struck: Promise<void>) {
+  return clients.map((client, at) => {
+    const mark = `${client.isLoop ? "loop" : "text"}-${at}-end`;
+    const begun = Promise.withResolvers<void>();
+    const outcome = client
+      .ask(machine, mark, { begun: begun.resolve, struck })
+      .catch((error: unknown) => ({ failed: String(error) }));
+    return { client, mark, outcome, begun: Promise.race([begun.promise, outcome]) };
   });
-});
+}
+
+const oneOrTwo: unknown = expect.toSatisfy((count: unknown) => count === 1 || count === 2);
+const failedByName: unknown = { failed: expect.stringMatching(/upstream_failed|The IDE|The agent|no longer|ended/) };
+
+test.runIf(process.platform !== "win32").each(rowsOf(rows))(
+  "with twenty clients in the middle of their answers over $backend, $event",
+  { timeout: 3 * patienceMs },
+  async ({ event, backend }) => {
+    const happening = events[event];
+    if (happening === undefined) throw new Error("there is no such event");
+    const machine = await machineFor(backend, happening);
+    const { standIn } = machine;
+    const struck = Promise.withResolvers<void>();
+    const loops = started(loopClients, machine, struck.promise);
+    await Promise.all(loops.map(({ begun }) => begun)); // before answers are held, which short ones are at their end
+    await standIn.ide.setTurn({ ...pace, holdAfter: 700 });
+    const clients = [...started(textClients, machine, struck.promise), ...loops];
+    await Promise.all(clients.map(({ begun }) => begun));
+    await expect.poll(async () => (await standIn.prompts()).length, { timeout: patienceMs }).toBe(clients.length);
+    struck.resolve();
+    await happening.befall(machine);
+    await machine.release();
+    const answers = await Promise.all(clients.map(({ outcome }) => outcome));
+    const prompts = await standIn.prompts();
+    const isLost = happening.losesRest?.includes(backend) === true;
+    const found = clients.map(({ client: { how, isLoop }, mark }, at) => ({
+      how,
+      said: answers[at],
+      prompts: isLoop ? undefined : prompts.filter((text) => text.includes(mark)).length,
+    }));
+    const expected = clients.map(({ client: { how, isLoop, isKeyed } }) => ({
+      how,
+      said: isLoop ? { text: agentLoop.text } : isLost && isKeyed ? failedByName : { text: whole },
+      prompts: isLoop ? undefined : isLost && !isKeyed ? oneOrTwo : 1,
+    }));
+    expect(found).toEqual(expected);
+    const ofLoops = prompts.filter((text) => !text.includes("text-")).length / loops.length;
+    expect(ofLoops).toBe(backend === "Cascade" ? 3 : isLost ? 2 : 1);
+  },
+);

@@ -128,7 +128,7 @@ async function overNamedStream(gateway: GatewayProcess, { model, text, onText }:
   late.throwIfAborted();
   if (error !== undefined)
     return { failed: true, text: `${error.rawMessage} ${JSON.stringify(detailsOf(error).info)}` };
-  const { outcome, errorMessage = "", errorHint = "" } = attach.end ?? {};
-  const failed = outcome !== StreamEnd_Outcome.FINISHED;
-  return { failed, text: [attach.text, errorMessage, errorHint].join(" ") };
+  const { outcome, errorCode: code = "", errorMessage = "", errorHint = "" } = attach.end ?? {};
+  if (outcome === StreamEnd_Outcome.FINISHED) return { failed: false, text: attach.text };
+  return { failed: true, text: [attach.text, JSON.stringify({ code }), errorMessage, errorHint].join(" ") };
 }

@@ -17,6 +17,8 @@ export interface StandIn {
   comeBack(): Promise<void>;
   /** Kills the process that answers; it can be started at once. */
   restart(): Promise<void>;
+  /** The IDE ends in good order, and starts again. */
+  restartIde(): Promise<void>;
 }
 
 export const backends = ["Cascade", "ACP"] as const;
@@ -45,8 +47,9 @@ function languageServer(ide: Simulator): Life {
     const { messages, refusedMessages } = await ide.report();
     return [...earlier, ...messages.map(({ text }) => text), ...refusedMessages];
   };
+  const noted = async () => void earlier.splice(0, earlier.length, ...(await prompts()));
   const crash = async () => {
-    earlier.splice(0, earlier.length, ...(await prompts()));
+    await noted();
     runs = false;
     process.kill(ide.pid, "SIGKILL");
   };
@@ -61,6 +64,10 @@ function languageServer(ide: Simulator): Life {
     async restart() {
       await crash();
       await comeBack();
+    },
+    async restartIde() {
+      await noted();
+      await ide.restart();
     },
   };
 }
@@ -82,5 +89,6 @@ function agentProgram(ide: Simulator): Life {
     },
     comeBack: () => ide.setAgent({}), // writes the program anew
     restart: kill,
+    restartIde: () => ide.restart(),
   };
 }

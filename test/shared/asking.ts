@@ -71,9 +71,15 @@ export async function ask(url: string, key: string, question: Question, signal: 
       });
       if (!response.ok || response.body === null) {
         const said = await response.text();
+        if (said.includes('"param":"last-event-id"')) {
+          ids.length = 0; // as the hint says: its part was never stored
+          text = "";
+          continue;
+        }
         if (response.status < 500 && response.status !== 424) failure = `${response.status}: ${said}`;
         if (/"code":"upstream_(?:failed|timeout)"/.test(said)) failure = said;
       } else {
+        if (text === "") turns.clear(); // one that gave nothing may have been taken back
         turns.add(response.headers.get("x-millrace-turn") ?? "");
         const parser = createParser({ onEvent: take });
         for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {

@@ -1,7 +1,7 @@
 import type { GatewayProcess } from "./gateway-process.ts";
 
-/** Where a client asks. */
-type Target = Pick<GatewayProcess, "url" | "key">;
+/** Where a client asks, and under which key. */
+type Target = Pick<GatewayProcess, "url" | "key"> & { readonly idempotencyKey?: string };
 
 /** The tool that the clients of these loops run. */
 export interface LoopTool {
@@ -44,10 +44,15 @@ export interface LoopApi {
   readonly results: (results: readonly { readonly id: string; readonly text: string }[]) => readonly object[];
 }
 
-async function post<T>({ url, key }: Target, path: string, body: object): Promise<T & Pick<Round, "way">> {
+async function post<T>(target: Target, path: string, body: object): Promise<T & Pick<Round, "way">> {
+  const { url, key, idempotencyKey } = target;
   const response = await fetch(`${url}${path}`, {
     method: "POST",
-    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    headers: {
+      authorization: `Bearer ${key}`,
+      "content-type": "application/json",
+      ...(idempotencyKey && { "idempotency-key": idempotencyKey }),
+    },
     body: JSON.stringify(body),
     signal: AbortSignal.timeout(120_000),
   });
