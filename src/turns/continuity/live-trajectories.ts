@@ -69,11 +69,8 @@ export function give(
 ): { readonly state: LiveTrajectories; readonly dropped: readonly CascadeId[] } {
   const { idle, busy } = drop(state, trajectory.cascadeId);
   const all = [...idle, trajectory];
-  const dropped = all.slice(0, Math.max(0, all.length - limit));
-  return {
-    state: { idle: all.slice(dropped.length), busy },
-    dropped: dropped.map(({ cascadeId }) => cascadeId),
-  };
+  const dropped = all.slice(0, Math.max(0, all.length - limit)).map(({ cascadeId }) => cascadeId);
+  return { state: { idle: all.slice(dropped.length), busy }, dropped };
 }
 
 /** The turn that has it sent nothing to it: it is idle again, as it was. */

@@ -47,16 +47,17 @@ export class AcpTurn {
 
   /** The turn has this session of its process from now on. False: it cannot be had. */
   take(session: Session, results?: readonly string[]): boolean {
-    if (!session.take(results)) return false;
-    this.#session = session;
-    return true;
+    return this.#own(session, session.take(results));
   }
 
   /** The session that the turn before a restart had. False: it cannot be had. */
   resume(session: Session): boolean {
-    if (!session.step({ type: "resumed" })) return false;
-    this.#session = session;
-    return true;
+    return this.#own(session, session.step({ type: "resumed" }));
+  }
+
+  #own(session: Session, isOurs: boolean): boolean {
+    if (isOurs) this.#session = session;
+    return isOurs;
   }
 
   /** The turn has this session, which is new here, and sets it up for the prompt. */
@@ -85,11 +86,9 @@ export class AcpTurn {
   async discard(): Promise<boolean> {
     const session = this.#session;
     this.#session = undefined;
-    if (session === undefined) return false;
-    return await session.end({ type: "discarded" }).then(
-      () => true,
-      () => false,
-    );
+    let isDiscarded = session !== undefined;
+    await bestEffort(session?.end({ type: "discarded" }) ?? Promise.resolve(), () => (isDiscarded = false));
+    return isDiscarded;
   }
 
   /**

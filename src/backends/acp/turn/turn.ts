@@ -45,12 +45,9 @@ export function runTurn(
     const begun = { sessionId: session.id, fromStep, before, sent: emptyAnswer, answered: false, deaths: 0, ...goesOn };
     const results = turn.prompt.native?.results ?? [];
     turn.owesResults = false;
+    const callIds = results.map(({ callId }) => callId);
     if (waits) session.answer(results);
-    else
-      supersede(
-        parts.pool.processes,
-        results.map(({ callId }) => callId),
-      );
+    else supersede(parts.pool.processes, callIds);
     yield* follow(turn, begun, waits && session.prompt !== undefined ? session.prompt : send(turn, session, blocks));
   });
 }
