@@ -45,6 +45,7 @@ export function openTurns(options: TurnsOptions): StreamTurns {
   const { stopping } = running;
   const { survivesRestart } = store.capabilities;
   const upkeep = Promise.all([
+    survivesRestart && refusals.recall(store, owner),
     survivesRestart && adoptLeft({ ...options, events, queue, continuity, recall, running, readers }, stopping),
     sweepEachMinute(options, events, stopping),
     notes && archiveOrphanedTrajectories({ notes, store, clock, owner, archive, isKept }, stopping),

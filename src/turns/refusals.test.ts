@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { FakeClock } from "../base/clock.fake.ts";
 import { type ErrorCode, MillraceError, type MillraceErrorOptions } from "../base/errors.ts";
 import { type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
+import { openMemoryLog } from "../log/memory-log.fake.ts";
 import type { LogStore } from "../log/store.ts";
 import type { ModelLimit } from "./refusals.ts";
-import { asking, FakeReader, fakeTurns } from "./turns.fake.ts";
+import { asking, durable, FakeReader, fakeTurns } from "./turns.fake.ts";
 
 const soon = new AbortController().signal;
 
@@ -60,6 +62,36 @@ describe("after a refusal", () => {
     backend.last.emit({ type: "finished", reason: { unified: "stop", raw: undefined }, text: "" });
     await new FakeReader(turns, turnId).done;
     expect(turns.blocked()).toEqual([]);
+  });
+
+  test("the next gateway of the home knows it, until its end; a limit with a reset is asked about first", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const earlier = fakeTurns({ store, clock, owner: "owner-1" });
+    const limits = [
+      ["some-model", new MillraceError("rate_limited", "No more.", { retryAfterMs: 20_000 })],
+      ["used-up", new MillraceError("quota_exhausted", "No more.", { resetsAtMs: clock.now() + 3_600_000 })],
+    ] as const;
+    for (const [modelUid, error] of limits) {
+      const asked = asking({ fingerprint: modelUid, modelUid: modelUid as ModelUid });
+      const { turnId } = await earlier.turns.start(asked, soon);
+      await earlier.backend.prompted();
+      earlier.backend.last.emit({ type: "failed", error: error.toRecord() });
+      await new FakeReader(earlier.turns, turnId).done;
+    }
+    let hasCapacity = false;
+    const limitOf = async (): Promise<ModelLimit> => ({ hasCapacity, resetsInMs: 3_000_000 });
+    const { turns, backend } = fakeTurns({ store, clock, owner: "owner-2", limitOf });
+    const again = (fingerprint: string, modelUid: string) =>
+      turns.start(asking({ fingerprint, modelUid: modelUid as ModelUid }), soon);
+    await expect(again("a", "some-model")).rejects.toMatchObject({ code: "rate_limited", repeated: true });
+    await clock.advance(61_000);
+    await expect(again("b", "used-up")).rejects.toMatchObject({ code: "quota_exhausted", repeated: true });
+    expect(backend.answers).toHaveLength(0);
+    hasCapacity = true;
+    await clock.advance(5_000);
+    for (const model of ["some-model", "used-up"]) await again(`after ${model}`, model);
+    expect(backend.answers).toHaveLength(2);
   });
 
   test("another model is asked", async () => {

@@ -1,9 +1,11 @@
 import { agentOfModel } from "../backends/backend.ts";
-import { deadline } from "../base/async.ts";
+import { bestEffort, deadline } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { type ErrorRecord, isLimit, MillraceError } from "../base/errors.ts";
 import type { ModelUid } from "../base/ids.ts";
 import type { TerminalEvent } from "../log/event.ts";
+import { readAll } from "../log/read-turn.ts";
+import type { LogStore } from "../log/store.ts";
 import type { EventStage } from "./event-stage.ts";
 
 /** How long a refusal is repeated without a new prompt, if the end of its limit is unknown. */
@@ -12,6 +14,8 @@ const rememberMs = 60_000;
 const unnamedWaitMs = 30_000;
 /** A limit that the server reported is checked again no sooner than this: it may have ended early. */
 const lookAgainMs = 5_000;
+/** How many of the newest turns are looked through for refusals at the start. */
+const mostEarlier = 50;
 /** How long a request waits while the server is asked about a limit; ms. */
 const lookMs = 2_000;
 
@@ -68,6 +72,7 @@ export class Refusals {
   readonly #looks = new Map<ModelUid, Promise<ModelLimit | undefined>>();
   /** Limits that the server reported while a refused turn ended. */
   readonly #told = new Map<ModelUid, ModelLimit>();
+  #recalled: Promise<unknown> | undefined;
 
   constructor(options: RefusalsOptions) {
     this.#options = options;
@@ -86,8 +91,33 @@ export class Refusals {
       .filter(({ untilMs }) => untilMs > nowMs);
   }
 
+  /** Learns the refusals that an earlier gateway of this home got, from its turns. `check` waits for that. Never rejects. */
+  recall(store: LogStore, owner: string): Promise<unknown> {
+    return (this.#recalled = bestEffort(this.#readEarlier(store, owner)));
+  }
+
+  async #readEarlier(store: LogStore, owner: string): Promise<void> {
+    const seen = new Set<string>();
+    for (const { turnId, modelUid, outline, outcome, owner: its } of await store.list({ limit: mostEarlier })) {
+      const end = outline?.at(-1);
+      if (seen.has(modelUid) || !store.isEarlier(its, owner) || outcome === "cancelled" || end === undefined) continue;
+      seen.add(modelUid);
+      if (end.type !== "failed" || !isLimit(end)) continue;
+      const failed = await readAll(store, turnId).then(
+        (events) => events.at(-1),
+        () => undefined,
+      ); // its client may have sealed it
+      if (failed?.type !== "failed") continue;
+      const refusal = refusalOf(failed.error, failed.atMs);
+      // Only the server knows whether a limit with a reset still holds.
+      const toldAtMs = failed.error.resetsAtMs === undefined ? undefined : failed.atMs;
+      this.#byModel.set(modelUid as ModelUid, { ...refusal, toldAtMs }); // as it was stored
+    }
+  }
+
   /** Throws `quota_exhausted` or `rate_limited`, marked as repeated, while a refusal of this model is remembered. */
   async check(model: ModelUid): Promise<void> {
+    await this.#recalled;
     const refusal = await this.#current(model);
     if (refusal === undefined) return;
     const nowMs = this.#options.clock.now();
@@ -183,11 +213,14 @@ export class Refusals {
     const told = this.#told.get(model);
     this.#told.delete(model);
     const atMs = this.#options.clock.now();
-    const lastsMs = Math.min(error.retryAfterMs ?? rememberMs, rememberMs);
-    const untilMs = Math.min(atMs + lastsMs, error.resetsAtMs ?? Infinity);
-    const refusal: Refusal = { error, atMs, untilMs, toldAtMs: undefined };
+    const refusal = refusalOf(error, atMs);
     this.#byModel.set(model, told === undefined ? refusal : toldAnew(refusal, told, atMs));
   }
+}
+
+function refusalOf(error: ErrorRecord, atMs: number): Refusal {
+  const lastsMs = Math.min(error.retryAfterMs ?? rememberMs, rememberMs);
+  return { error, atMs, untilMs: Math.min(atMs + lastsMs, error.resetsAtMs ?? Infinity), toldAtMs: undefined };
 }
 
 /** The same refusal, until the end that the server reports; for a while if it reports none. */
