@@ -5,11 +5,26 @@ import { UserStatusSchema } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import { fakeStatus } from "./account.fake.ts";
 import { modelsOf } from "./account-models.ts";
 import { createCatalogue } from "./catalogue.ts";
+import { covers } from "./newest.ts";
 import { resolveModel } from "./resolve.ts";
 
 const catalogue = createCatalogue();
 const listed = (...uids: string[]) =>
   modelsOf(fakeStatus(uids.map((modelUid) => ({ modelUid, label: "" }))), catalogue);
+
+it.each([
+  ["claude-opus-4.7", "claude-opus-4.7:high", true],
+  ["Claude Opus 4.7", "claude-opus-4.7:low", true],
+  ["anthropic/claude-opus-4-7-high", "claude-opus-4.7:high", true],
+  ["claude-opus", "claude-opus-4.7:high", true],
+  ["sonnet", "claude-sonnet-5", true],
+  ["gpt-5.2:medium", "gpt-5.2", true],
+  ["claude-opus-4.7:high", "claude-opus-4.7:low", false],
+  ["claude-opus-4.7", "claude-opus-4.7:fast", false],
+  ["claude-opus-4", "claude-opus-4.7", false],
+  ["gpt", "gpt-6-1-codex-high", false],
+  ["gpt-5", "gpt-5-codex", false],
+])("%s covers %s: %s", (name, model, does) => expect(covers(name, model)).toBe(does));
 
 describe("the short name of a family", () => {
   it.each([

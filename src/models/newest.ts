@@ -1,5 +1,5 @@
 import type { AccountModel } from "./account-models.ts";
-import { shapeOf } from "./model-shape.ts";
+import { shapeOf, withoutDate } from "./model-shape.ts";
 
 /** The names of families that stand for their newest model, as the vendor's own program reads them. Source: docs/dev/wire/account.md, "Short names". */
 const shortNames: ReadonlySet<string> = new Set(["opus", "sonnet", "haiku", "swe", "gpt", "codex", "gemini"]);
@@ -19,11 +19,8 @@ interface Candidate {
  * no model may be called. Of equal versions, the one with the fewest other words, then the first of the list.
  */
 export function newestOf(models: readonly AccountModel[], name: string): string | undefined {
-  const word = name
-    .trim()
-    .toLowerCase()
-    .replace(/^claude-(?=(?:opus|sonnet|haiku)$)/, "");
-  if (!shortNames.has(word)) return undefined;
+  const word = shortName(name);
+  if (word === undefined) return undefined;
   const candidates = models
     .filter(({ disabledReason }) => disabledReason === undefined)
     .flatMap((model) => candidateOf(shapeOf(model.name).base, word) ?? []);
@@ -32,6 +29,22 @@ export function newestOf(models: readonly AccountModel[], name: string): string 
     (a, b) => compareVersions(b.version, a.version) || a.extra.length - b.extra.length,
   );
   return best?.base;
+}
+
+function shortName(name: string): string | undefined {
+  const word = name
+    .trim()
+    .toLowerCase()
+    .replace(/^claude-(?=(?:opus|sonnet|haiku)$)/, "");
+  return shortNames.has(word) ? word : undefined;
+}
+
+/** Whether a name means this model: in any spelling; without an effort, in each one; as the short name of its family, in each version. */
+export function covers(name: string, modelName: string): boolean {
+  const [asked, own, word] = [shapeOf(withoutDate(name)), shapeOf(modelName), shortName(name)];
+  if (word !== undefined) return candidateOf(own.base, word) !== undefined;
+  const isEffort = asked.effort === undefined || asked.effort === (own.effort ?? "medium");
+  return asked.base === own.base && asked.lanes === own.lanes && isEffort;
 }
 
 /** A base that has the word, with its version behind the word or else before it; a base of another short name is no candidate. */

@@ -263,4 +263,8 @@ test("a clone", async () => {
   expect((await own.run("millrace status")).said).toContain("0.1.0 serves on");
   expect(await own.run("millrace update --previous --yes")).toMatchObject({ code: 0 });
   expect((await own.run("millrace status")).said).toContain("0.0.9 serves on");
+  execFileSync("git", ["-C", clone, "remote", "remove", "origin"]);
+  const alone = await own.run("millrace update --yes");
+  expect(alone).toMatchObject({ code: 64, said: expect.stringContaining("has no remote repository") });
+  expect(alone.said).not.toContain("fatal:");
 });

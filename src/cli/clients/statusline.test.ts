@@ -27,7 +27,9 @@ it("the meter is set up in Claude Code, tmux and the shell's prompt, and taken b
 
 it("the meter is set up only where it can be seen, and zsh gets a % that zsh does not read", async () => {
   const at = await home();
-  const set = await at.millrace(["setup", "statusline", "--yes"], { SHELL: "/usr/bin/zsh" });
+  const gone = { MILLRACE_MODEL: "removed" };
+  expect((await at.millrace(["setup", "codex", "--yes"], gone)).code).not.toBe(0);
+  const set = await at.millrace(["setup", "statusline", "--yes"], { SHELL: "/usr/bin/zsh", ...gone });
   expect(set.code).toBe(0);
   expect(places.map((name) => existsSync(at.file(name)))).toEqual([false, false, false]);
   expect(at.read(".zshrc")).toContain("RPROMPT='${$(millrace statusline 2>/dev/null)//[%]/%%}'");

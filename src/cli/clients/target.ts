@@ -121,6 +121,11 @@ export function targetWithoutModels(
   };
 }
 
+/** For a client that asks no model. */
+export function withoutTarget(shell: Target["shell"]): Target {
+  return { url: "", model: "", why: undefined, models: [], small: "", newest: {}, shell };
+}
+
 /** What `resolveModel` takes for the newest model of the first family below. Not `sonnet`: Claude Code has a meaning of its own for that. */
 const usualModel = "claude-sonnet";
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { bestEffort } from "../../base/async.ts";
-import { MillraceError } from "../../base/errors.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { claudeElsewhere } from "../clients/claude-code.ts";
 import { findClient } from "../clients/clients.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
@@ -35,7 +35,7 @@ const createCommand = defineCommand({
     "Millrace keeps only a hash of the key, so it cannot show the key again. A running gateway accepts the key at once. A client with this key can start turns within the key's limits, and sees only its own turns. For a program that can be given only an address, --door prints one: programs of your user need no key there.",
   arguments: [nameArgument],
   options: {
-    model: texts("a model that it may use; any model without this option", "<model>"),
+    model: texts("a model that it may use, or a family (`claude-opus`); any model without this option", "<model>"),
     turnsPerDay: integer("how many turns it may start on one day of UTC", "<number>", {
       min: 1,
       max: 1_000_000,
@@ -64,6 +64,7 @@ const createCommand = defineCommand({
       ...(options.expires === undefined ? {} : { expiresAtMs: parseExpiry(options.expires, nowMs) }),
       ...(options.door === undefined ? {} : { door: await doorPort(options.door, io.platform) }),
     };
+    for (const model of limits.models) await checkModel(model, context);
     const isFirst = turnLimit(undefined, readKeys(settings.keysFile), nowMs).why === "alone";
     const key = createKey(settings.keysFile, name, limits, nowMs);
     const { door } = limits;
@@ -84,6 +85,17 @@ const createCommand = defineCommand({
       );
   },
 });
+
+/** Throws `unknown_model` with the nearest names where a gateway runs and knows no such model; a key for it would start nothing. */
+async function checkModel(model: string, { settings, signal }: CommandContext): Promise<void> {
+  const { findGateway } = await import("../gateway-process/gateway-client.ts");
+  const gateway = await findGateway(settings, signal);
+  if (gateway === undefined) return;
+  const { idOf } = await import("../clients/target.ts");
+  await idOf(gateway, model, signal).catch((error: unknown) => {
+    if (isMillraceError(error) && error.code === "unknown_model") throw error;
+  });
+}
 
 /** Makes a running gateway open and close doors as the list of keys says now; answers what stands in the way. */
 async function adjustDoors({ settings, signal }: CommandContext): Promise<readonly string[]> {

@@ -34,7 +34,7 @@ export async function home(listed: object = models) {
     const body = request.url === "/health" ? { status: "ok" } : listOrModel;
     const challenge = String(request.headers[challengeHeader]);
     const proof = gatewayProof(new Secret(key), challenge, { port, instance: "one" });
-    response.writeHead(200, { "content-type": "application/json", [proofHeader]: proof });
+    response.writeHead(one === "removed" ? 404 : 200, { "content-type": "application/json", [proofHeader]: proof });
     if (request.url === "/dashboard/api/run-key")
       response.flushHeaders(); // it holds the key while this is open
     else response.end(JSON.stringify(body));

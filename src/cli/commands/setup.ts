@@ -7,7 +7,7 @@ import { clients, findClient } from "../clients/clients.ts";
 import { isInstalled, pickClients, setUpClients, setupKey } from "../clients/installed.ts";
 import { openCode } from "../clients/opencode.ts";
 import { statusline } from "../clients/statusline.ts";
-import { readTarget, targetWithoutModels } from "../clients/target.ts";
+import { readTarget, targetWithoutModels, withoutTarget } from "../clients/target.ts";
 import { type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { withGateway } from "../compose/use-gateway.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
@@ -64,8 +64,9 @@ export const setupCommand = defineCommand({
       }
       return exitCodes.ok;
     }
-    const target = await targetOf(options, context);
-    if (target.why !== undefined && meant.some((client) => client !== statusline)) out.note(target.why);
+    const needsModel = meant.some((client) => client !== statusline);
+    const target = needsModel ? await targetOf(options, context) : withoutTarget(shellOf(io));
+    if (target.why !== undefined) out.note(target.why);
     const place = { ...io, ownFolder: settings.folder };
     const planned = meant.map((client) => {
       const value = readClientKey(settings, client.name) ?? newKey();

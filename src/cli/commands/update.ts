@@ -289,8 +289,13 @@ function git(folder: string, repository: string | undefined) {
   return {
     own: (run: Run) => run(["git", "rev-parse", "HEAD"]),
     async newest(run: Run) {
+      if (repository === undefined && (await run(["git", "remote"])).trim() === "")
+        throw new MillraceError("invalid_request", `The checkout in ${folder} has no remote repository.`, {
+          hint: "Say where its commits are: `millrace update --from <url>`, or `git remote add origin <url>` there.",
+        });
       await run(["git", "fetch", "--quiet", ...(repository === undefined ? [] : [repository])]);
-      return run(["git", "rev-parse", "FETCH_HEAD"]);
+      const isAhead = (await run(["git", "rev-list", "--count", "HEAD..FETCH_HEAD"])).trim() === "0";
+      return run(["git", "rev-parse", isAhead ? "HEAD" : "FETCH_HEAD"]);
     },
     steps: (to: string, isBack: boolean) => [
       ["git", ...(isBack ? ["reset", "--keep", "--quiet"] : ["merge", "--ff-only", "--quiet"]), to],

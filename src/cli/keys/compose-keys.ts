@@ -8,6 +8,7 @@ import type { IssuedKey } from "../../gateway/dashboard/inventory.ts";
 import { callerDigest, type FoundKey } from "../../gateway/http/guard.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { NewTurn } from "../../log/store.ts";
+import { covers } from "../../models/newest.ts";
 import type { AdmissionPolicy } from "../../turns/options.ts";
 import {
   changeKeys,
@@ -220,7 +221,8 @@ function checkLimits(key: KeyRecord): void {
 
 function checkModel({ name, models }: KeyRecord, { modelUid, request }: NewTurn, modelName: string): void {
   const names = [modelUid, modelName, request.model].map((each) => each.toLowerCase());
-  if (models.length === 0 || models.some((model) => names.includes(model.toLowerCase()))) return;
+  const isNamed = (model: string) => names.includes(model.toLowerCase()) || covers(model, modelName);
+  if (models.length === 0 || models.some(isNamed)) return;
   throw new MillraceError("model_not_allowed", `The key ${name} may not use the model ${modelName}.`, {
     hint: `It may use: ${models.join(", ")}.`,
     param: "model",

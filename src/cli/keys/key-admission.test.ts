@@ -33,8 +33,8 @@ const outcomes = async (starts: readonly Promise<unknown>[]) =>
   (await Promise.allSettled(starts)).map(({ status }) => status).sort();
 
 test("a key is held to its models, by name, UID or the name that was asked for", async () => {
-  for (const model of ["claude-sonnet-4.6", "uid-sonnet", "sonnet", "Claude-Sonnet-4.6"])
-    await limited({ models: [model] }).start();
+  for (const model of ["claude-sonnet-4.6", "uid-sonnet", "sonnet", "Claude-Sonnet-4.6", "claude-sonnet"])
+    await limited({ models: [model] }).start({ request: { model: "x" } as never });
   const { start } = limited({ models: ["opus"] });
   await expect(start()).rejects.toMatchObject({
     code: "model_not_allowed",
