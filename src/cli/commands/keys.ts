@@ -6,7 +6,6 @@ import { findClient } from "../clients/clients.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { readOrMakeKey, replaceKey } from "../gateway-process/key-file.ts";
 import { readClientKey } from "../keys/client-key.ts";
-import { limitProblem } from "../keys/compose-keys.ts";
 import { doorPort, doorUrl } from "../keys/doors.ts";
 import {
   createKey,
@@ -119,10 +118,6 @@ async function list(
   out.line(`Your own key is in ${own.file}`);
   if (keys.length === 0) return out.note("There are no other keys. `millrace keys create <name>` makes one.");
   printKeys(keys, { nowMs, wide: options.wide }, out);
-  for (const key of keys) {
-    const problem = key.revokedAtMs === undefined ? limitProblem(key) : undefined;
-    if (problem !== undefined) out.note(`${problem.message} ${problem.hint}`);
-  }
   if (keys.some((key) => key.door !== undefined)) for (const problem of await adjustDoors(context)) out.note(problem);
   const { findGateway, readHealth } = await import("../gateway-process/gateway-client.ts");
   const gateway = await findGateway(settings, signal);

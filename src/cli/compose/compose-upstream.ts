@@ -13,9 +13,6 @@ import { readSettings } from "../settings.ts";
 import { openOwnJournal } from "./own-cascades.ts";
 import { startingIde } from "./starting-ide.ts";
 
-/** The parts that answer prompts on this machine, and their models. */
-export type Upstream = ReturnType<typeof composeUpstream>;
-
 /**
  * Opens the backends. No agent is started before its first prompt; the caller closes `agents`. Without a memory, the programs in use are
  * forgotten at the end of the process.

@@ -10,16 +10,7 @@ import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { NewTurn } from "../../log/store.ts";
 import { covers } from "../../models/newest.ts";
 import type { AdmissionPolicy } from "../../turns/options.ts";
-import {
-  changeKeys,
-  dayOf,
-  hashKey,
-  type KeyRecord,
-  keyState,
-  readKeys,
-  startedOn,
-  unknownLimits,
-} from "./key-record.ts";
+import { changeKeys, dayOf, hashKey, type KeyRecord, keyState, readKeys, startedOn } from "./key-record.ts";
 
 /** The keys of a gateway: their callers, names and limits. `modelName`: the name of a model's UID. */
 export function composeKeys({
@@ -197,26 +188,10 @@ export function keyAdmission({ keys, owner, file, clock, nameOf }: KeyAdmissionO
         throw new MillraceError("unauthenticated", "The key of this turn is no longer there.", {
           hint: "Ask the owner of this gateway for a new key.",
         });
-      checkLimits(key);
       checkModel(key, turn, nameOf(turn.modelUid));
       return key.turnsPerDay === undefined ? nothing : countTurn(file, key.id, clock.now());
     },
   };
-}
-
-/** What a key that has an unknown limit cannot do, and what its owner types. Undefined for any other key. */
-export function limitProblem(key: KeyRecord): { readonly message: string; readonly hint: string } | undefined {
-  const limits = unknownLimits(key);
-  if (limits.length === 0) return undefined;
-  return {
-    message: `The key ${key.name} starts no turn: its limit ${limits.join(", ")} no longer counts.`,
-    hint: `Make it anew: \`millrace keys revoke ${key.name}\`, then \`millrace keys create ${key.name} --turns-per-day <number>\`.`,
-  };
-}
-
-function checkLimits(key: KeyRecord): void {
-  const problem = limitProblem(key);
-  if (problem !== undefined) throw new MillraceError("model_not_allowed", problem.message, { hint: problem.hint });
 }
 
 function checkModel({ name, models }: KeyRecord, { modelUid, request }: NewTurn, modelName: string): void {

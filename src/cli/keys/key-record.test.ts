@@ -117,10 +117,10 @@ test.runIf(hasFileModes)(
   },
 );
 
-test("a change of the file keeps members that this version does not know", () => {
-  const { file } = opened();
-  createKey(file, "ci", free, 1);
-  changeKeys(file, (keys) => keys.map((key) => ({ ...key, budget: { most: 5 } })));
-  createKey(file, "ada", free, 2);
-  expect(readKeys(file)[0]).toMatchObject({ name: "ci", budget: { most: 5 } });
+test("a file with a limit that this version does not know opens nothing, and no change of it takes the limit away", () => {
+  const { file, keys } = opened();
+  const key = createKey(file, "ci", free, 1);
+  changeKeys(file, (records) => records.map((record) => ({ ...record, budget: { most: 5 } })));
+  expect(keys.callerOf(key)).toBeUndefined();
+  expect(() => createKey(file, "ada", free, 2)).toThrow(/of another version/);
 });

@@ -30,8 +30,8 @@ const keySchema = limitsSchema.extend({
   started: z.object({ day: z.iso.date(), turns: z.int().nonnegative() }).optional(),
 });
 
-/** Members that this version does not know are kept: a change of the file must not remove a limit. */
-const fileSchema = z.object({ version: z.literal(1), keys: z.array(keySchema.loose()) });
+/** Strict: a limit that this version does not know would not be counted, and a change of the file would remove it. */
+const fileSchema = z.object({ version: z.literal(1), keys: z.array(keySchema.strict()) });
 
 export type KeyLimits = z.infer<typeof limitsSchema>;
 export type KeyRecord = z.infer<typeof keySchema>;
@@ -42,18 +42,6 @@ export function keyState(
 ): "works" | "expired" | "revoked" {
   if (revokedAtMs !== undefined) return "revoked";
   return expiresAtMs <= nowMs ? "expired" : "works";
-}
-
-/**
- * The limits in a record that this version does not know, such as `budget` of development builds. Nothing counts them, so the key
- * must not start a turn. An empty list limits nothing.
- */
-export function unknownLimits(key: KeyRecord): readonly string[] {
-  const isLimit = ([name, value]: [string, unknown]) =>
-    !(name in keySchema.shape) && name !== "revision" && !(Array.isArray(value) && value.length === 0);
-  return Object.entries(key)
-    .filter(isLimit)
-    .map(([name]) => name);
 }
 
 /** The day of UTC that an instant lies in, such as `2026-11-22`, and its end in epoch ms. UTC is the same for every gateway. */
@@ -87,7 +75,7 @@ export function readKeys(file: string): readonly KeyRecord[] {
   try {
     return text === undefined ? [] : fileSchema.parse(JSON.parse(text)).keys;
   } catch (error) {
-    throw unusable(file, "it is damaged", "Put a good copy back.", error);
+    throw unusable(file, "it is damaged, or of another version", "Put a good copy back.", error);
   }
 }
 
