@@ -102,7 +102,7 @@ describe("sendUserMessage", () => {
 });
 
 describe("panel state", () => {
-  it("is made once for any number of concurrent callers, and trusts the workspace", async () => {
+  it("is made once for any number of concurrent callers, again where it is forced, and trusts the workspace", async () => {
     let made = 0;
     const gate = Promise.withResolvers<void>();
     const methods: FakeMethods = {
@@ -118,8 +118,10 @@ describe("panel state", () => {
       gate.resolve();
       await Promise.all(all);
       await server.ensurePanelState({ force: false }, never);
+      expect(made).toBe(1);
+      await Promise.all([1, 2, 3].map(() => server.ensurePanelState({ force: true }, never)));
     });
-    expect(made).toBe(1);
+    expect(made).toBe(2);
   });
 
   it("survives that one of its callers gives up", async () => {

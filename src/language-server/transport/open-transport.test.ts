@@ -1,3 +1,4 @@
+import { create, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
@@ -74,6 +75,27 @@ describe("a compressed answer", () => {
     expect((await ask(400_000)).transcript).toHaveLength(300_000);
     const error: unknown = await ask(100_000).catch((refused: unknown) => refused);
     expect(upstreamReason(translateError(error, { nowMs: 0, secrets: [] }))).toBe("answer_too_large");
+  });
+});
+
+describe("an answer that is not compressed", () => {
+  it.each(["grpc", "connect"] as const)("over %s may be as large as the bound to the byte", async (protocol) => {
+    const answer = { transcript: "a".repeat(3_000) };
+    await using server = await startRpcServer({ getCascadeTranscriptForTrajectoryId: () => answer });
+    const { output } = LanguageServerService.method.getCascadeTranscriptForTrajectoryId;
+    const bytes = toBinary(output, create(output, answer)).length;
+    const ask = async (readMaxBytes: number) => {
+      const open = openTransport(server.endpoint(protocol), { readMaxBytes });
+      try {
+        const client = createClient(LanguageServerService, open.transport);
+        return (await client.getCascadeTranscriptForTrajectoryId({})).transcript.length;
+      } catch (error) {
+        return upstreamReason(translateError(error, { nowMs: 0, secrets: [] }));
+      } finally {
+        open.close();
+      }
+    };
+    expect([await ask(bytes), await ask(bytes - 1)]).toEqual([3_000, "answer_too_large"]);
   });
 });
 
