@@ -11,6 +11,7 @@ import { gemini } from "./dialects/gemini/encode.ts";
 import { ollama } from "./dialects/ollama/encode.ts";
 import { openAiChat } from "./dialects/openai-chat/encode.ts";
 import { openAiResponses } from "./dialects/openai-responses/encode.ts";
+import { fakeGateway } from "./gateway.fake.ts";
 
 /** Requests of real clients, with every text replaced by ours: recorded by `npm test -- programs clients --update`. */
 const corpus = new URL("../../test/corpus/requests/", import.meta.url);
@@ -34,7 +35,7 @@ const recorded = readdirSync(corpus).flatMap((file) => {
     const dialect = dialects.find(([path]) => path.test(shape.path))?.[1];
     return dialect === undefined || shape.method !== "POST"
       ? []
-      : [{ name: `${file} ${at + 1}`, dialect, body: withItsModel(shape, dialect) }];
+      : [{ name: `${file} ${at + 1}`, dialect, path: shape.path, body: withItsModel(shape, dialect) }];
   });
 });
 
@@ -76,23 +77,42 @@ function outcome(dialect: Dialect, body: unknown): string {
   }
 }
 
-const hostile = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom<unknown>(undefined, -1, [[null]], "__proto__"));
+const hostile = fc.oneof(
+  fc.jsonValue({ maxDepth: 2 }),
+  fc.constantFrom<unknown>(undefined, -1, 1e308, [[null]], { type: "text" }, "__proto__", "x".repeat(5000)),
+);
+const known = "test-model"; // of the fake gateway
 
 describe("requests of real clients", () => {
-  it("are understood or refused by name after any change of their members", () => {
-    const all = recorded.map((each) => ({ ...each, places: placesIn(each.body) }));
+  it("are understood or refused in their API's form after any change of their members", async () => {
+    const { request, turns, logged } = fakeGateway();
+    turns.script = () => [
+      { type: "text", delta: "Hi" },
+      { type: "finished", reason: { unified: "stop", raw: undefined }, text: "Hi" },
+    ];
+    const all = recorded.map(({ dialect, ...each }) => {
+      const path = each.path.replace(/(?<=models\/)[^:]+/, known);
+      const body = dialect === gemini ? each.body : changed(each.body, ["model"], known);
+      return { dialect, path, body, places: placesIn(body) };
+    });
     const change = fc.tuple(fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), hostile);
-    fc.assert(
-      fc.property(fc.constantFrom(...all), fc.array(change, { minLength: 1, maxLength: 4 }), (each, changes) => {
-        const { dialect, places } = each;
-        const body = changes.reduce<unknown>(
+    const changes = fc.array(change, { minLength: 1, maxLength: 4 });
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...all), changes, async ({ dialect, path, places, ...each }, made) => {
+        const body = made.reduce<unknown>(
           (json, [at, value]) => changed(json, places[Math.floor(at * places.length)] ?? [], value),
           each.body,
         );
         expect(["understood", "invalid_request", "context_too_long"]).toContain(outcome(dialect, body));
+        const response = await request(path, { method: "POST", body: JSON.stringify(body) ?? "" });
+        const answer = await response.text();
+        if (response.status === 200) return;
+        expect(String(response.status)).toMatch(/^4/);
+        expect([answer, isErrorOf(dialect, answer)]).toEqual([answer, true]);
       }),
-      { numRuns: 400 },
+      { numRuns: 600 },
     );
+    expect(logged.filter(({ event }) => event === "unexpected error")).toEqual([]);
   });
 
   it("are recorded for every surface", () => {
@@ -123,4 +143,39 @@ describe("requests of real clients", () => {
       expect(prompt.messages.at(-1)?.role).toBe("user");
     });
   }
+});
+
+/** Whether this body is an error in an API's own form. */
+function isErrorOf(dialect: Dialect, body: string): boolean {
+  const { error } = JSON.parse(body) as {
+    readonly error: string | { readonly type?: string; readonly status?: string };
+  };
+  if (typeof error === "string") return dialect === ollama;
+  if (dialect === gemini) return /^[A-Z_]+$/.test(error.status ?? "");
+  return /^(?:invalid_request|not_found|request_too_large)/.test(error.type ?? "");
+}
+
+describe.each(["/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses"])("%s", (path) => {
+  const { request } = fakeGateway();
+
+  it("answers any bytes at all with a 4xx", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (bytes) => {
+        expect((await request(path, { method: "POST", body: bytes })).status).toBe(400);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it("survives deeply nested JSON", async () => {
+    for (const field of ["messages", "input", "metadata", "anything"])
+      for (const [open, close] of [
+        ["[", "]"],
+        ['{"a":', "}"],
+      ] as const) {
+        const deep = `${open.repeat(20_000)}1${close.repeat(20_000)}`;
+        const body = `{"model":"${known}","${field}":${deep}}`;
+        expect((await request(path, { method: "POST", body })).status).toBe(400);
+      }
+  });
 });

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { ask, model, openai, patience, sharedWorld } from "../support/world.ts";
 
 const rounds = 8;
-const world = sharedWorld(["--continuity", "off"]);
+const world = sharedWorld([]);
 const run = promisify(execFile);
 
 const messages = (content: string): [{ role: "user"; content: string }] => [{ role: "user", content }];

@@ -4,7 +4,7 @@ import { APIError } from "openai";
 import { expect, test } from "vitest";
 import type { CascadeReport } from "../../simulator/index.ts";
 import { eventsOf } from "../cut/exchange.ts";
-import { ask, patience, patienceMs, world } from "../support/world.ts";
+import { ask, patience, world } from "../support/world.ts";
 
 const size = 600;
 const polls = ["GetCascadeTrajectorySteps", "GetCascadeTrajectory", "GetCascadeTranscriptForTrajectoryId"];
@@ -98,37 +98,4 @@ test("an IDE that restarted between two turns is found again, at once", async ()
   await ide.restart({ crash: true });
   expect((await client.chat.completions.create(ask("count to 4"))).choices[0]?.message.content).toBe("1, 2, 3, 4");
   expect((await ide.report()).messages).toHaveLength(1);
-});
-
-test("an IDE that restarts in the middle of an answer costs that answer's rest, says so, and is found again", async () => {
-  const { client, ide, served } = await world();
-  const before = [ide.port, ide.csrfToken.reveal()];
-  const { data: stream, response } = await client.chat.completions
-    .create({ ...ask("[[sim: size=20000 rate=100]] write"), stream: true })
-    .withResponse();
-  let text = "";
-  const reading = (async () => {
-    for await (const chunk of stream) {
-      text += chunk.choices[0]?.delta.content ?? "";
-      if (text.length > 20 && ide.port === before[0]) await ide.restart({ crash: true });
-    }
-  })();
-  await expect(reading).rejects.toMatchObject({
-    code: expect.stringMatching(/^(upstream_failed|ide_not_running)$/) as string,
-  });
-  expect([ide.port, ide.csrfToken.reveal()]).not.toEqual(before);
-  const turn = `${served.url}/v1/turns/${response.headers.get("x-millrace-turn")}`;
-  const headers = { authorization: `Bearer ${served.key}` };
-  expect(await (await fetch(turn, { headers })).json()).toMatchObject({ status: "failed" });
-  const kept = eventsOf(await (await fetch(`${turn}/events`, { headers })).text());
-  const deltas = kept
-    .filter(({ event }) => event === "text")
-    .map(({ data }) => (JSON.parse(data) as { delta: string }).delta);
-  expect(deltas.join("")).toBe(text);
-  const again = () =>
-    client.chat.completions.create(ask("count to 4")).then(
-      ({ choices }) => choices[0]?.message.content,
-      () => "none is found yet",
-    );
-  await expect.poll(again, { timeout: patienceMs }).toBe("1, 2, 3, 4");
 });

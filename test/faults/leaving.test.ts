@@ -3,7 +3,7 @@ import process from "node:process";
 import type OpenAI from "openai";
 import { expect, test } from "vitest";
 import { millrace, spawnMillrace } from "../support/gateway-process.ts";
-import { ask, collect, model, patience, world } from "../support/world.ts";
+import { ask, model, patience, world } from "../support/world.ts";
 
 /** An answer of minutes, so that whatever ends the turn early shows. */
 const slow = { turn: { rate: 40, size: 20_000 } } as const;
@@ -31,18 +31,6 @@ test("with no grace a mere disconnect stops the polling and archives the traject
   await untilText(stream);
   stream.controller.abort();
   await expectGone(ide);
-});
-
-test("with grace the turn continues without its client, and the same request again gets all of it", async () => {
-  const { ide, client } = await world({ simulator: { turn: { size: 1200, holdAfter: 600 } } });
-  const first = await client.chat.completions.create({ ...ask("write"), stream: true });
-  await untilText(first);
-  first.controller.abort();
-  const again = await client.chat.completions.create({ ...ask("write"), stream: true }).withResponse();
-  expect(again.response.headers.get("x-millrace-joined")).toBe("implicit");
-  await ide.release();
-  expect((await collect(again.data)).text).toHaveLength(1200);
-  expect((await ide.report()).messages).toHaveLength(1);
 });
 
 test.runIf(process.platform !== "win32").each([
