@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { applyPatch, structuredPatch } from "diff";
 import { applyEdits, modify, type ParseError, parse, parseTree } from "jsonc-parser";
 import { parseDocument } from "yaml";
 import { MillraceError } from "../../base/errors.ts";
@@ -9,6 +10,7 @@ import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import type { FileEdit, Path, SetValue } from "./client.ts";
 import { recordFile } from "./installed.ts";
+import { writeYaml } from "./yaml-text.ts";
 
 /** A change of one file: its current text and its new text. `before` undefined: there is no such file. */
 export interface PlannedChange {
@@ -19,14 +21,16 @@ export interface PlannedChange {
 
 /** The changes that were made for a client, kept so that they can be undone. */
 interface AppliedChange {
-  readonly files: readonly {
-    readonly edit: FileEdit;
-    /** The file before the first change; null if there was none. */
-    readonly before: string | null;
-    readonly afterDigest: string;
-    /** The file's mode before a key stood in it. */
-    readonly mode?: number;
-  }[];
+  readonly files: readonly AppliedFile[];
+}
+
+interface AppliedFile {
+  readonly edit: FileEdit;
+  /** The file before the first change; null if there was none. */
+  readonly before: string | null;
+  readonly afterDigest: string;
+  /** The file's mode before a key stood in it. */
+  readonly mode?: number;
 }
 
 /**
@@ -89,8 +93,16 @@ function withoutOurs(applied: AppliedChange | undefined, file: string, now: stri
   const known = applied?.files.find(({ edit }) => edit.file === file);
   if (known === undefined || now === undefined) return now;
   if (digest(now) === known.afterDigest) return known.before ?? undefined;
-  const rest = revertFileEdit(now, known.edit, known.before ?? "");
+  const rest = unpatched(now, known) ?? revertFileEdit(now, known.edit, known.before ?? "");
   return rest.trim() === "" && known.before === null ? undefined : rest;
+}
+
+/** The text without the lines of our change, as they were before; undefined if somebody changed these lines or those beside them. */
+function unpatched(now: string, { edit, before, afterDigest }: AppliedFile): string | undefined {
+  const ours = applyFileEdit(before ?? "", edit);
+  if (digest(ours) !== afterDigest) return undefined; // an earlier build wrote it
+  const patch = structuredPatch("", "", ours, before ?? "", "", "", { context: 1 });
+  return applyPatch(now, patch, { autoConvertLineEndings: false }) || undefined;
 }
 
 /** Takes the changes back; a file that was not there before is removed again, with the folders of `home` that are empty then. */
@@ -105,7 +117,7 @@ export function undoChanges(
     if (before === undefined) continue;
     if (known?.before !== null || after.trim() !== "") writeAtomically(edit.file, after, known?.mode);
     else {
-      removeSync(edit.file);
+      removeSync(placeOf(edit.file));
       removeEmptyFolders(dirname(edit.file), home);
     }
   }
@@ -121,9 +133,15 @@ function readText(file: string): string | undefined {
   return existsSync(file) ? readFileSync(file, "utf8") : undefined;
 }
 
+/** The file itself, or the one that a link stands for, also where that one is not there yet. */
+function placeOf(file: string): string {
+  const isLink = lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  return isLink ? placeOf(resolve(dirname(file), readlinkSync(file))) : file;
+}
+
 /** Through a link to the file it points at. Without a mode an existing file keeps its own. */
 function writeAtomically(file: string, text: string, mode: number | undefined): void {
-  const target = existsSync(file) ? realpathSync(file) : file;
+  const target = placeOf(file);
   mkdirSync(dirname(target), { recursive: true });
   replaceFileSync(target, text, mode ?? modeOf(target) ?? 0o644);
 }
@@ -215,10 +233,7 @@ function writeValue(text: string, path: Path, value: unknown, edit: FileEdit): s
     const whole = text.trim() === "" ? "{}\n" : text;
     return applyEdits(whole, modify(whole, [...path], value, formatting(whole)));
   }
-  const document = yamlOf(text, file);
-  if (value === undefined) document.deleteIn(path);
-  else document.setIn(path, document.createNode(value));
-  return document.toString();
+  return writeYaml(text, path, value);
 }
 
 function valueAt(text: string, path: Path, { kind, file }: FileEdit): unknown {

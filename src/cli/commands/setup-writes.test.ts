@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "jsonc-parser";
@@ -143,6 +143,40 @@ describe("what setup writes", () => {
     expect((await millrace(["setup", "--all", "--undo", "--yes"])).code).toBe(0);
     expect(there()).toEqual([]);
     expect((await millrace(["setup", "pi", "--all"])).code).toBe(64);
+  });
+});
+
+/** Files as people write them, with the word that stands for what is added later. */
+const written = {
+  json: `{\n    // mine\n    "theme": "dark", /* LATER */ "list": [ 1,2 ],\n\n  "env": { "A": "b" }, "n": 1.0,\n}\n`,
+  yaml: `# mine, ${"long ".repeat(30)}\nname:   Mine # odd\nlist:\n- one\n- {a: 1,   b: 2}\n\n\n# LATER\ntext: "${"long ".repeat(30)}\\u00e9"\n`,
+  toml: `# mine\nmodel = "own" # odd\n# LATER\n[a.b]\nx = 1\n`,
+};
+
+describe.each(Object.entries(files))("for %s", (client, name) => {
+  const ending = /\.(json|toml|yaml)$/.exec(name.replace("yml", "yaml").replace("jsonc", "json"))?.[1];
+  const text = written[ending as keyof typeof written]; // each file has one of these endings
+
+  it("--undo gives an odd file back to the byte, with what was added since; a second setup changes nothing", async () => {
+    const { millrace, write, read } = await home();
+    write(name, text);
+    await millrace(["setup", client, "--yes"]);
+    const first = read(name);
+    expect((await millrace(["setup", client, "--yes"])).stderr).toContain("already");
+    expect(read(name)).toBe(first);
+    write(name, first.replace("LATER", "added\u00e9"));
+    await millrace(["setup", client, "--undo", "--yes"]);
+    expect(read(name)).toBe(text.replace("LATER", "added\u00e9"));
+  });
+
+  it.runIf(hasFileModes)("a link to a file that is not there yet stays one", async () => {
+    const { millrace, file } = await home();
+    mkdirSync(join(file(name), ".."), { recursive: true });
+    symlinkSync(file("target"), file(name));
+    expect((await millrace(["setup", client, "--yes"])).code).toBe(0);
+    expect([lstatSync(file(name)).isSymbolicLink(), existsSync(file("target"))]).toEqual([true, true]);
+    await millrace(["setup", client, "--undo", "--yes"]);
+    expect([lstatSync(file(name)).isSymbolicLink(), existsSync(file("target"))]).toEqual([true, false]);
   });
 });
 
