@@ -1,4 +1,4 @@
-import { Document, isMap, isScalar, parseDocument, type YAMLMap } from "yaml";
+import { type Document, isMap, isScalar, parseDocument, type YAMLMap } from "yaml";
 import type { Path } from "./client.ts";
 
 /**
