@@ -131,6 +131,42 @@ describe("the history that a client sends back", () => {
     );
   });
 
+  it("is ours with earlier results in another order, earlier pictures changed or left out, and letters decomposed", () => {
+    const picture = (base64: string): Part => ({ type: "image", mimeType: "image/png", base64 });
+    const asked = (parts: readonly Part[], swaps: boolean): readonly Message[] => {
+      const results = [toolResult("call_0", "done"), toolResult("call_1", "not done")];
+      const question: Message = { role: "user", parts: [...user("Change it.").parts, ...parts] };
+      return [question, shownAs("café", [args, "{}"]), ...(swaps ? results.reverse() : results)];
+    };
+    const given = '{"path":"café"}';
+    const answer = { text: "tête", calls: calls([given]).map((call) => ({ ...call, callId: "call_9" })) };
+    const held = historyAfter({ ...first, messages: asked([picture("AAAA")], false) }, "m", answer);
+    const holds = (earlier: readonly Message[], text = answer.text, written = given) => {
+      const messages = [...earlier, shownAs(text, [written]), toolResult("call_0", "x")];
+      const part = heldPart({ ...first, messages }, "m");
+      return part !== undefined && isHeldIn(part.history, held);
+    };
+    for (const parts of [[picture("AAAA")], [picture("BBBB")], []])
+      for (const swaps of [false, true])
+        expect([parts, swaps, holds(asked(parts, swaps))]).toEqual([parts, swaps, true]);
+    expect(holds(asked([], true), "tête".normalize("NFD"), given.normalize("NFD"))).toBe(true);
+    expect(holds(asked([], true), "tete")).toBe(false);
+  });
+
+  it.each([
+    ["It is 9:59 AM, Monday, November 30, 2026.", "It is 10:01 PM, Tuesday, December 1st, 2026."],
+    ["Started 2026-11-30 at 23:59:59", "Started 2026-12-01 at 00:00:01"],
+    ["Date: 30/11/2026", "Date: 1/12/2026"],
+    ["Today is 30. November 2026", "Today is 1. December 2026"],
+  ])("is ours with another date or time in its instructions: %s", (before, now) => {
+    const of = (text: string) => ({ ...first, messages: [system(`Be brief. ${text}`), user("Q")] });
+    const answer = { text: "A", calls: [] };
+    const messages = [...of(now).messages, shownAs("A", []), user("Go on.")];
+    const part = heldPart({ ...first, messages }, "m");
+    expect(part && isHeldIn(part.history, historyAfter(of(before), "m", answer))).toBe(true);
+    expect(part && isHeldIn(part.history, historyAfter(of(`${before} Be kind.`), "m", answer))).toBe(false);
+  });
+
   it("keeps no long text of a call, and reads megabytes of arguments at once", () => {
     const long = JSON.stringify({ path: "a.ts", old: "x".repeat(2_000_000) });
     const { calls: kept } = historyAfter(first, "m", { text: "", calls: calls([long]) });

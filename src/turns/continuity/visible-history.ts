@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { isAwaited, parkedReason } from "../../backends/backend.ts";
 import { isObject, type JsonObject, numberOf, objectOf, parseJson, writeJson } from "../../base/json.ts";
 import type { FinishReason, TurnEventBody } from "../../log/event.ts";
-import type { Message, Part, Tool, TurnRequest } from "../../log/request.ts";
+import type { Message, Tool, TurnRequest } from "../../log/request.ts";
 import { modelTexts, splitSystem } from "../prompt/instructions.ts";
 
 /** The part of a conversation that a client can see, as digests. `isHeldIn` compares two of them. */
@@ -98,7 +98,7 @@ function digest(request: TurnRequest, modelUid: string, messages: readonly Messa
     model: modelUid,
     instructions: hash(dense(system.map(withoutVolatile).join(""))),
     tools: hash(request.tools),
-    messages: hash(lines),
+    messages: hash(inOrder(lines)),
     calls: [...argumentsIn(rest, request.tools)],
   };
 }
@@ -151,7 +151,7 @@ const longText = 64;
 /** A value with its schema's defaults, its numbers as the nearest doubles, and digests in place of long texts. */
 function shortened(value: unknown, schema: unknown): unknown {
   const { properties, items } = objectOf(schema);
-  if (typeof value === "string") return value.length > longText ? hash(value) : value;
+  if (typeof value === "string") return value.length > longText ? hash(value.normalize("NFC")) : value.normalize("NFC");
   if (Array.isArray(value)) return value.map((item: unknown) => shortened(item, items));
   if (!isObject(value)) return numberOf(value) ?? value;
   const known = objectOf(properties);
@@ -177,9 +177,12 @@ function joinMessages(messages: readonly Message[]): readonly Message[] {
   return joined;
 }
 
-/** Call ids are the client's own affair: results are tied to calls by their place. Thinking may be dropped by clients. */
-function visible(message: Message, calls: ReadonlyMap<string, string>): unknown {
-  const shown = [dense(modelTexts(message.parts).join("")), ...message.parts.flatMap(imageKey)];
+/**
+ * Call ids are the client's own affair: results are tied to calls by their place. Thinking may be dropped by clients; old pictures are too, or
+ * made smaller, while the answers to them stay.
+ */
+function visible(message: Message, calls: ReadonlyMap<string, string>): readonly unknown[] {
+  const shown = dense(modelTexts(message.parts).join(""));
   switch (message.role) {
     case "assistant":
       return [message.role, shown, message.toolCalls.map(({ name }) => name)];
@@ -193,21 +196,34 @@ function visible(message: Message, calls: ReadonlyMap<string, string>): unknown 
   }
 }
 
-function imageKey(part: Part): readonly string[] {
-  if (part.type === "text") return [];
-  return [part.mimeType, createHash("sha256").update(part.base64, "latin1").digest("base64url")];
+/** The results of one answer's calls in the order of the calls: clients send them as they came. */
+function inOrder(lines: readonly (readonly unknown[])[]): readonly unknown[] {
+  const isResult = (line: readonly unknown[] | undefined) => line?.[0] === "tool";
+  const runs: (readonly unknown[])[][] = [];
+  for (const line of lines) {
+    const run = runs.at(-1);
+    if (run !== undefined && isResult(run[0]) && isResult(line)) run.push(line);
+    else runs.push([line]);
+  }
+  return runs.flatMap((run) =>
+    run.toSorted((a, b) => String(a[1]).localeCompare(String(b[1]), "en", { numeric: true })),
+  );
 }
 
-/** A text without white space: clients trim texts, and split and join them. */
+/** A text without white space, its letters composed: clients trim texts, split and join them. */
 function dense(text: string): string {
-  return text.replace(/\s+/g, "");
+  return text.replace(/\s+/g, "").normalize("NFC");
 }
 
 /** Parts of a system text that clients write anew each time: environment, dates, the state of a repository. */
 const volatile = [
   /^gitStatus:[^]*?(?=\n\n(?! )|$(?![^]))/gm,
   /^.*\b(?:today'?s? date|current (?:date|time|working directory)|date and time)\b.*$/gim,
-  /\b\d{4}-\d\d-\d\dT\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?/g,
+  /\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?)?/g,
+  /\b\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]\.?m\b)?/gi,
+  /\b\d{1,4}[./]\d{1,2}[./]\d{2,4}\b/g,
+  /\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b/gi,
+  /\b(?:\d{1,2}\.? )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?: \d{1,2}(?:st|nd|rd|th)?\b)?(?:,? \d{4}\b)/gi,
 ];
 
 /**
