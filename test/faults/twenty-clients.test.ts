@@ -38,7 +38,7 @@ interface Machine extends ClientPlace {
   /** Starts the next gateway, of another build where one is named. */
   next(bin?: string): Promise<void>;
   /** Lets the models write on. */
-  release(): Promise<void>;
+  readonly release: () => Promise<void>;
 }
 
 interface CommonEvent {

@@ -18,7 +18,11 @@ export interface MixedClient {
   readonly isKeyed: boolean;
   readonly isLoop: boolean;
   /** Calls `begun` in the middle, and there runs a tool until `struck`. Answers the text, or what was said instead. */
-  ask(machine: ClientPlace, mark: string, when: { begun(): void; readonly struck: Promise<void> }): Promise<Outcome>;
+  ask(
+    machine: ClientPlace,
+    mark: string,
+    when: { readonly begun: () => void; readonly struck: Promise<void> },
+  ): Promise<Outcome>;
 }
 
 type Outcome = { readonly text: string } | { readonly failed: string };

@@ -123,7 +123,7 @@ describe("the finder", () => {
     const ides = Array.from({ length: 17 }, (_, n) => fakeWindsurf(10 + n, 4000 + n));
     const scanned = async () => {
       await clock.advance(31_000);
-      return (await finder.find(signal)).ides.map(({ pid }) => pid).sort();
+      return (await finder.find(signal)).ides.map(({ pid }) => pid).toSorted((a = 0, b = 0) => a - b);
     };
     for (const ide of ides) host.add(ide);
     expect(await scanned()).toHaveLength(17);
