@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { isObject, numberOf, parseJson, writeJson } from "./json.ts";
+import { isObject, numberOf, parseJson, writeJson, writeJsonOfFiles } from "./json.ts";
 
 test.each([
   "2512292042121000001",
@@ -52,4 +52,15 @@ test("JSON that is written has no end of a line, and reads back the same", () =>
 
 test.each(["", "{", "[1,]", "01", "NaN", "[12345678901234567890"])("the text %j is no JSON", (text) => {
   expect(() => parseJson(text)).toThrow(SyntaxError);
+});
+
+test("JSON with files in it is the same as without them", () => {
+  const file = "iVBORw0KGgo/".repeat(10_000);
+  const value = {
+    files: [file, `${file}==`],
+    text: `mark:0 "mark:1" ${"\\".repeat(70_000)}\u2028`,
+    same: file,
+    id: parseJson("[12345678901234567890]"),
+  };
+  expect(writeJsonOfFiles(value, "turn_x")).toBe(writeJson(value));
 });

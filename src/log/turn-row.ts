@@ -1,5 +1,5 @@
 import { startOfLog, type TurnId } from "../base/ids.ts";
-import { parseJson, writeJson } from "../base/json.ts";
+import { parseJson, writeJson, writeJsonOfFiles } from "../base/json.ts";
 import { type CancelledBy, eventIdOf, type TerminalEventType } from "./event.ts";
 import { questionOf } from "./question.ts";
 import type { Row } from "./rows.ts";
@@ -39,7 +39,9 @@ export function graceOf(stored: StoredGrace | undefined): number {
 
 /** JSON of a turn's facts. */
 export function encodeTurn(turn: NewTurn): string {
-  return writeJson({ ...turn, graceMs: storedGrace(turn.graceMs) });
+  const hasImage = turn.request.messages.some(({ parts }) => parts.some(({ type }) => type === "image"));
+  const stored = { ...turn, graceMs: storedGrace(turn.graceMs) };
+  return hasImage ? writeJsonOfFiles(stored, turn.turnId) : writeJson(stored);
 }
 
 export function decodeTurn(text: string): NewTurn {
