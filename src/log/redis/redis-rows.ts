@@ -250,14 +250,19 @@ function rowOf(id: string, flat: Flat): Row | undefined {
   };
 }
 
-const connectTimeoutMs = 2_000;
+const connectTimeout = 2_000;
+/** A connection on which nothing comes for so long is lost, as that to a server that stands still; ms. A ping comes before. */
+const [pingInterval, socketTimeout] = [10_000, 15_000];
+/** How soon it is tried again; ms. The package tries no more after a time-out by itself. */
+const reconnectStrategy = (retries: number) => Math.min(2 ** retries * 50, 2_000);
 
 /** How a client of the package `redis` reaches that server. While the connection is gone every command fails at once. */
 export function redisClientOptions(url: string) {
   const path = url.startsWith("unix:") ? url.slice("unix:".length) : undefined;
   return {
     ...(path === undefined ? { url } : {}),
-    socket: { ...(path === undefined ? {} : { path }), connectTimeout: connectTimeoutMs },
+    socket: { ...(path === undefined ? {} : { path }), connectTimeout, socketTimeout, reconnectStrategy },
+    pingInterval,
     disableOfflineQueue: true,
   } as const;
 }
