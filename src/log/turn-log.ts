@@ -23,6 +23,9 @@ import { factsOf, headOf, type TurnRows } from "./turn-rows.ts";
 /** The most that a reader holds at a time, for deltas of any size: this bounds the memory of slow readers. */
 export const pageBytes = 256 * 1024;
 
+/** Opening so many bytes takes some milliseconds, so a reader of many pages lets others go between them. */
+const largePage = pageBytes / 4;
+
 /** A request longer than this is encoded, sealed and written in different turns of the event loop: 40 MB of images take 0.1 s for each. */
 const largeHead = 4 * 1024 * 1024;
 
@@ -134,6 +137,7 @@ export class TurnLog {
     const asked = Math.min(limit, row.last - afterSeq);
     const entries =
       asked === 0 ? [] : await this.#medium.rows.entries(turnId, afterSeq, { count: asked, bytes: pageBytes });
+    if (entries.reduce((sum, { bytes }) => sum + bytes.length, 0) > largePage) await ownTurn();
     let tag = afterSeq === 0 ? noTag : undefined;
     const events = entries.map((entry, index): TurnEvent => {
       if (entry.seq !== afterSeq + index + 1) throw damagedLog();

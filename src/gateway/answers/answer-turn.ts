@@ -2,6 +2,7 @@ import { bestEffort, within } from "../../base/async.ts";
 import { type ErrorRecord, isMillraceError, MillraceError } from "../../base/errors.ts";
 import { ideName } from "../../base/ide-name.ts";
 import { startOfLog } from "../../base/ids.ts";
+import { ownTurn } from "../../base/node/unhurried.ts";
 import type { IdeToolNames, TurnEvent } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import { isUnknownTurn } from "../../log/rows.ts";
@@ -11,7 +12,7 @@ import { waitAfterFirst } from "../../turns/back-off.ts";
 import { promptBudget } from "../../turns/prompt/layout.ts";
 import type { TurnReader } from "../../turns/turns.ts";
 import { failedUnsent } from "../../turns/twins.ts";
-import { type Answer, AnswerFold } from "../dialects/answer.ts";
+import { type Answer, AnswerFold, textOf } from "../dialects/answer.ts";
 import type { Dialect, ParsedTurn } from "../dialects/dialect.ts";
 import { failureOf, sizedError } from "../dialects/errors.ts";
 import { type GatewayContext, respond, type TurnParts } from "../http/context.ts";
@@ -22,6 +23,9 @@ import { afterKept } from "./after-kept.ts";
 import { emptyAnswer } from "./empty-answer.ts";
 import { type OpenTurn, startTurn } from "./start-turn.ts";
 import { endedEarly, streamTurn } from "./stream-turn.ts";
+
+/** In characters: writing it takes some milliseconds. */
+const largeAnswer = 256 * 1024;
 
 type StartedEvent = Extract<TurnEvent, { readonly type: "started" }>;
 type FailedEvent = Extract<TurnEvent, { readonly type: "failed" }>;
@@ -125,6 +129,7 @@ async function whole(parts: TurnParts, c: GatewayContext, dialect: Dialect, turn
   const ideTools = end?.type === "finished" || end?.type === "failed" ? end.ideTools : undefined;
   if (end?.type === "finished") {
     const headers = headersOf(turn, started, ideTools);
+    if (textOf(answer.blocks).length > largeAnswer) await ownTurn();
     return jsonResponse(dialect.encodeAnswer(turn.context, answer), 200, headers, reader.close);
   }
   await bestEffort(reader.close(true));
