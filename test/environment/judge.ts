@@ -15,6 +15,7 @@ const wanted: Readonly<Record<Step, RegExp>> = {
   setup: /\(new\)/,
   undo: /\(removed\)/,
   kill: /Good day from the agent\./,
+  update: /^Now this is \S+\+2222bbbb\.[\s\S]*\+2222bbbb\n[\s\S]*Good day from the agent\.[\s\S]*\+0123abcd\n/m,
   stop: /has stopped/,
   uninstall: /\S/,
 };

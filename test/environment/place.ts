@@ -1,6 +1,16 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Row } from "./row.ts";
@@ -10,6 +20,8 @@ export interface Product {
   /** What runs it: a script for Node, or a program. */
   readonly bin: string;
   readonly isAlone: boolean;
+  /** The folder with the files of the next release, where it is a program. */
+  readonly next?: string;
   /** The command line of the agent, each word in quotes. */
   readonly agent: string;
 }
@@ -51,14 +63,23 @@ const steps = {
   kill: (millrace: Millrace) => `
     kill -9 "$(${millrace("status --json")} | sed -n 's/.*"pid": *\\([0-9]*\\).*/\\1/p')"
     ${millrace("chat Hello")}`,
+  update: (millrace: Millrace) => `
+    mkfifo "$ide/port"; "$node" "$suite/serve-folder.mjs" "$next" >"$ide/port" &
+    server=$!; read -r port <"$ide/port"
+    ${millrace('update --yes --from "http://127.0.0.1:$port"')} && ${millrace("--version")} && ${millrace("chat Hello")} &&
+      ${millrace("update --previous --yes")} && ${millrace("--version")}
+    code=$?; kill "$server"; (exit "$code")`,
   stop: (millrace: Millrace) => millrace("stop --agents"),
   uninstall: (millrace: Millrace) => millrace("uninstall --yes"),
 };
 export type Step = keyof typeof steps;
 
-/** Those of a row with its own ones, before the last, by the names of their files. */
-function stepsOf({ more = [] }: Row): readonly (readonly [name: string, lines: (millrace: Millrace) => string])[] {
-  const all = Object.entries(steps);
+/** Those of a row with its own ones, before the last, by the names of their files. npm's own update is the rehearsal's. */
+function stepsOf(
+  { more = [] }: Row,
+  { next }: Product,
+): readonly (readonly [name: string, lines: (millrace: Millrace) => string])[] {
+  const all = Object.entries(steps).filter(([name]) => name !== "update" || next !== undefined);
   const own = more.map(([command], n) => [`more-${n}`, (millrace: Millrace) => millrace(command)] as const);
   return [...all.slice(0, -1), ...own, ...all.slice(-1)];
 }
@@ -66,7 +87,7 @@ function stepsOf({ more = [] }: Row): readonly (readonly [name: string, lines: (
 const runtimes = join(import.meta.dirname, "../../scripts/runtimes");
 
 /** The most that a row may take; ms. */
-const limitMs = 240_000;
+const limitMs = 420_000;
 
 const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
 /** A network and processes of its own: nothing can be reached but this machine, no port is taken, and nothing outlives it. */
@@ -106,8 +127,13 @@ export async function runRow(
   for (const name of ["home", "t", "away", "out", "ide", "programs"]) mkdirSync(folder(name));
   chmodSync(folder("ide"), 0o777); // also for other users
   writeFileSync(folder("programs/claude"), `#!/bin/sh\necho "$ANTHROPIC_BASE_URL $*"\n`, { mode: 0o755 });
+  const bin = product.isAlone ? folder("away/bin/millrace") : product.bin;
+  if (product.isAlone) {
+    mkdirSync(folder("away/bin"));
+    copyFileSync(product.bin, bin); // its own, which an update replaces
+  }
   const script = folder("row.sh");
-  writeFileSync(script, scriptOf(row, product, place));
+  writeFileSync(script, scriptOf(row, { ...product, bin }, place));
   const [program = "", ...args] = hasNamespaces ? ["unshare", ...namespace, "sh", script] : ["sh", script];
   const child = spawn(program, args, { cwd: folder("away"), stdio: ["ignore", "pipe", "pipe"] });
   let log = "";
@@ -115,8 +141,9 @@ export async function runRow(
   const timer = setTimeout(() => child.kill("SIGKILL"), limitMs);
   await once(child, "close");
   clearTimeout(timer);
+  if (product.isAlone) rmSync(folder("away/bin"), { recursive: true, force: true });
   const ran = new Map<string, Ran>();
-  for (const [name] of stepsOf(row)) {
+  for (const [name] of stepsOf(row, product)) {
     const read = (kind: string) => {
       const file = folder(`out/${name}.${kind}`);
       return existsSync(file) ? readFileSync(file, "utf8") : "";
@@ -129,7 +156,8 @@ export async function runRow(
 }
 
 /** A script for sh: its own environment is this machine's, and each command gets that of the row and nothing else. */
-function scriptOf(row: Row, { bin, isAlone, agent }: Product, place: string): string {
+function scriptOf(row: Row, product: Product, place: string): string {
+  const { bin, isAlone, agent, next = "" } = product;
   const folders: Readonly<Record<string, string>> = { HOME: "home", TMPDIR: "t", AWAY: "away" };
   const placed = (value: string) =>
     value.replaceAll(/\$(HOME|TMPDIR|AWAY)\b/g, (_, name: string) => join(place, folders[name] ?? ""));
@@ -150,10 +178,10 @@ function scriptOf(row: Row, { bin, isAlone, agent }: Product, place: string): st
   );
   const runtime = row.runtime?.startsWith("$") === true ? placed(row.runtime) : join(runtimes, row.runtime ?? "");
   const node = isAlone ? [] : [row.runtime === undefined ? process.execPath : runtime];
-  const product = [...node, bin].map(quoted).join(" ");
+  const program = [...node, bin].map(quoted).join(" ");
   const millrace: Millrace = (words, changed = "") =>
-    `${row.under ?? ""} /usr/bin/env -i ${variables.join(" ")} /usr/bin/env ${changed} ${product} ${words} ${row.redirect ?? ""}`;
-  const runs = stepsOf(row).map(
+    `${row.under ?? ""} /usr/bin/env -i ${variables.join(" ")} /usr/bin/env ${changed} ${program} ${words} ${row.redirect ?? ""}`;
+  const runs = stepsOf(row, product).map(
     ([name, lines]) =>
       `{ ${lines(millrace)}\n} >"$out/${name}.stdout" 2>"$out/${name}.stderr"; echo $? >"$out/${name}.code"`,
   );
@@ -164,8 +192,9 @@ function scriptOf(row: Row, { bin, isAlone, agent }: Product, place: string): st
     }),
     `node=${quoted(process.execPath)}`,
     `suite=${quoted(import.meta.dirname)}`,
+    `next=${quoted(next)}`,
     hasNamespaces ? "ip link set lo up" : "",
-    `of_another() { /usr/bin/env -i HOME="$1" ${product} "$2" "$3"; }`,
+    `of_another() { /usr/bin/env -i HOME="$1" ${program} "$2" "$3"; }`,
     "set -e",
     row.before ?? "",
     "set +e",

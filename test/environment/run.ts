@@ -67,8 +67,9 @@ async function main(): Promise<void> {
   ];
   const agent = words.map((each) => `"${each}"`).join(" ");
   const npm = { bin: join(dist, "bin.js"), isAlone: false, agent };
-  const file = { bin: await buildOf("0123abcd", home), isAlone: true, agent };
-  openToAll(dirname(file.bin));
+  const [bin, next] = [await buildOf("0123abcd", home), dirname(await buildOf("2222bbbb", home))];
+  const file = { bin, isAlone: true, next, agent };
+  for (const each of [dirname(bin), next]) openToAll(each);
   const wanted = new RegExp(positionals[0] ?? "");
   const waiting = Object.entries(rows).flatMap(([name, row]) => {
     const ways = row.shown !== undefined && row.runtime === undefined ? { npm, file } : { npm };
