@@ -1,6 +1,7 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import type { Effort } from "../../base/effort.ts";
+import { MillraceError } from "../../base/errors.ts";
 import {
   type StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage,
   StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
@@ -52,8 +53,20 @@ export interface ToolResult {
 /** The number of "a tool of the client's own" in the protocol's list of tools. Source: docs/stream-protocol.md, "Events". */
 const ownTool = 19;
 
-/** The first message of a stream, as `Outgoing.payload`. */
+/** Programs without types write messages as other APIs have them. */
+function checkMessages(messages: readonly { readonly role: unknown; readonly text: unknown }[]): void {
+  for (const [i, { role, text }] of messages.entries()) {
+    const is = (member: string, what: string, hint: string) =>
+      new MillraceError("invalid_request", `messages[${i}].${member}: It must be ${what}.`, { hint });
+    if (role !== "user" && role !== "assistant")
+      throw is("role", "`user` or `assistant`", "The system prompt is the request's `system`.");
+    if (typeof text !== "string") throw is("text", "a text", 'Write `{ role: "user", text: "…" }`.');
+  }
+}
+
+/** The first message of a stream, as `Outgoing.payload`. @throws MillraceError `invalid_request` for a message of another form. */
 export function encodeRequest(request: StreamRequest): string {
+  checkMessages(request.messages);
   const { model, system, messages, tools = [], format, stop = [], effort, maxOutputTokens } = request;
   return encode({
     case: "clientChunk",

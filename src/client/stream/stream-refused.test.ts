@@ -12,6 +12,19 @@ import { startReliableStream } from "./open-stream.ts";
 import type { ConnectionChange } from "./stream-options.ts";
 import { failing, hasty, link, never, optionsFor, plain, readAll, request, scripted } from "./stream-world.fake.ts";
 
+test.each([
+  [{ role: "user", content: "Hi" }, "messages[0].text"],
+  [{ role: "system", text: "Hi" }, "messages[0].role"],
+])("a message as another API has it is refused before anything is sent: %j", async (message, where) => {
+  const tier = scripted(() => failing(refusal("expired", "expired", Code.FailedPrecondition)));
+  const odd = { ...request, messages: [message as never] };
+  await expect(startReliableStream(odd, { ...hasty, gateway: link(tier) }, never)).rejects.toMatchObject({
+    code: "invalid_request",
+    message: expect.stringContaining(where),
+  });
+  expect(tier.attached).toHaveLength(0);
+});
+
 describe("a stream that the gateway refuses", () => {
   test.each([["expired"], ["diverged"], ["ticket_spent"], ["seqno_conflict"]])(
     "ends with the gateway's error: %s",
