@@ -111,6 +111,19 @@ export function describeEvents(world: StoreWorld, capabilities: RowsAbilities): 
       });
     });
 
+    test.skipIf(!capabilities.survivesRestart)(
+      "after a cursor past the end are refused by the next gateway too",
+      async () => {
+        const { turnId, writer } = await begin();
+        await writer.append([text("a"), finished], 1);
+        await world.reopen();
+        expect(await collect(turnId, eventIdOf(2))).toEqual([]);
+        await expect(world.store.readAfter(turnId, eventIdOf(3), { limit: 1 })).rejects.toMatchObject({
+          code: "invalid_request",
+        });
+      },
+    );
+
     test("of an unknown turn are refused", async () => {
       await expect(world.store.readAfter("turn_none" as TurnId, startOfLog, { limit: 1 })).rejects.toMatchObject({
         code: "invalid_request",

@@ -94,6 +94,25 @@ describe("after a refusal", () => {
     expect(backend.answers).toHaveLength(2);
   });
 
+  test("the next gateway of the home asks a model that answered a later turn", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const earlier = fakeTurns({ store, clock, owner: "owner-1" });
+    const ids: TurnId[] = [];
+    for (const fingerprint of ["a", "b"]) {
+      ids.push((await earlier.turns.start(asking({ fingerprint }), soon)).turnId);
+      await earlier.backend.prompted();
+    }
+    const [first, second] = earlier.backend.answers;
+    const error = new MillraceError("rate_limited", "No more.", { retryAfterMs: 60_000 });
+    first?.emit({ type: "failed", error: error.toRecord() });
+    second?.finish("Hello");
+    for (const id of ids) await new FakeReader(earlier.turns, id).done;
+    const { turns, backend } = fakeTurns({ store, clock, owner: "owner-2" });
+    await turns.start(asking({ fingerprint: "c" }), soon);
+    expect(backend.answers).toHaveLength(1);
+  });
+
   test("another model is asked", async () => {
     const { again, backend } = await refused("quota_exhausted");
     await again("the same again", "a-cheaper-model");
