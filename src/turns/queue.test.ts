@@ -1,10 +1,11 @@
+import { getEventListeners } from "node:events";
 import { afterEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
 import type { ModelUid, TurnId } from "../base/ids.ts";
 import { idle } from "../base/wait.fake.ts";
 import { inMemory, openMemoryLog } from "../log/memory-log.fake.ts";
 import type { LogStore } from "../log/store.ts";
-import type { TurnLimits } from "./queue.ts";
+import { type TurnLimits, TurnQueue } from "./queue.ts";
 import { asking, bound, FakeReader, type FakeTurns, fakeTurns } from "./turns.fake.ts";
 import type { AskedTurn, Turns } from "./turns.ts";
 
@@ -215,4 +216,16 @@ test("two turns that come at the same moment do not share a place", async () => 
   expect(turnIds.map((turnId) => fake.turns.placeInQueue(turnId)?.position ?? 0).toSorted((a, b) => a - b)).toEqual([
     0, 1, 2,
   ]);
+});
+
+test("a turn that got its place leaves nothing on the signal of its client", async () => {
+  const queue = new TurnQueue({ clock: new FakeClock(), mostTurns: () => 1, isWanted: () => true });
+  const turnOf = (turnId: string) => ({ turnId: turnId as TurnId, modelUid: "m", graceMs: 0 });
+  const leave = await queue.enter(turnOf("turn_1"), "new", never);
+  const { signal } = new AbortController();
+  const second = queue.enter(turnOf("turn_2"), "new", signal);
+  expect(getEventListeners(signal, "abort")).toHaveLength(1);
+  leave();
+  await second;
+  expect(getEventListeners(signal, "abort")).toEqual([]);
 });

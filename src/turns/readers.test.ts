@@ -6,6 +6,7 @@ import { openMemoryLog } from "../log/memory-log.fake.ts";
 import { plainRequest } from "../log/turn.fake.ts";
 import type { TurnsOptions } from "./options.ts";
 import { eachDelivered } from "./read.ts";
+import { Readers } from "./readers.ts";
 import { asking, durable, FakeReader, type FakeTurns, fakeTurns, goingOn } from "./turns.fake.ts";
 import type { Turns } from "./turns.ts";
 
@@ -142,4 +143,16 @@ test("a turn that is removed is stopped, and unknown from then on", async () => 
   await expect(eachDelivered(() => turns.open(turnId, startOfLog, never)).next()).rejects.toMatchObject({
     code: "invalid_request",
   });
+});
+
+test("a turn that was adopted goes on for half a minute at least without a reader", async () => {
+  const clock = new FakeClock();
+  const readers = new Readers({ store: openMemoryLog({ clock }), clock, owner: "one" });
+  const turn = { turnId: "turn_1" as TurnId, graceMs: 0 };
+  let abandoned = "";
+  void readers.untilAbandoned(turn, true, never).then(() => (abandoned = "adopted"));
+  await clock.advance(29_000);
+  expect(abandoned).toBe("");
+  await clock.advance(1_000);
+  expect(abandoned).toBe("adopted");
 });
