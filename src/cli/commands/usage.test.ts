@@ -178,6 +178,7 @@ describe("millrace usage", () => {
     expect(stderr).toContain("`millrace setup generic`");
     const day = await usage(["--since", "yesterday", "--until", "today"]);
     expect(day.stdout).toMatch(/^No turn ended since \d+ Feb 00:00, until \d+ Feb 00:00\.\n$/);
+    expect(day.stderr).toBe("An earlier --since or a later --until shows more.\n");
   });
 
   it.each([
