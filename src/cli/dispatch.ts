@@ -142,7 +142,13 @@ export function buildProgram(commands: readonly Command[], port: ParserPort): Pr
     .showSuggestionAfterError(true)
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput(outputTo(port, "`millrace --help` lists the commands and their options."))
+    .configureOutput(
+      outputTo(
+        port,
+        "`millrace --help` lists the commands and their options.",
+        commands.map(({ name }) => name),
+      ),
+    )
     .configureHelp(helpIn(widthOf(port)));
   const codes = exitCodeMeanings.map(([code, meaning]) => `  ${String(code).padEnd(4)}  ${meaning}`);
   const isShort = port.wholeHelp !== true && commands.some(({ name }) => everyday.has(name));
@@ -208,6 +214,28 @@ function noSubcommand(path: string, typed: string, words: readonly string[]): Mi
   });
 }
 
+/** What other programs call our commands. The nearest name in letters would be another one: `top` is not `stop`. */
+const otherNames: Readonly<Record<string, string>> = {
+  ask: "chat",
+  info: "status",
+  list: "models",
+  login: "init",
+  ls: "models",
+  ps: "status",
+  quota: "usage",
+  remove: "uninstall",
+  start: "serve",
+  top: "status",
+  up: "serve",
+  upgrade: "update",
+  version: "--version",
+};
+
+function commandMeant(typed: string, words: readonly string[]): string | undefined {
+  const named = otherNames[typed.toLowerCase()];
+  return named !== undefined && (named.startsWith("-") || words.includes(named)) ? named : nearestWord(typed, words);
+}
+
 /** Each example with its effect beside it, or below it if the line would be too wide. */
 function examplesIn(examples: NonNullable<Command["examples"]>, width: number): readonly string[] {
   const longest = Math.max(...examples.map(([line]) => line.length));
@@ -241,7 +269,7 @@ function helpIn(width: number): Partial<Help> {
 }
 
 /** Help goes to stdout; a problem of the command line is reported in the style of every other error. */
-function outputTo({ write, problem }: ParserPort, help: string) {
+function outputTo({ write, problem }: ParserPort, help: string, words: readonly string[] = []) {
   return {
     writeOut: write,
     writeErr: write,
@@ -250,7 +278,10 @@ function outputTo({ write, problem }: ParserPort, help: string) {
         .trim()
         .replace(/^error: /, "")
         .split("\n");
-      const suggestion = more.map((line) => line.replace(/^\((.*)\)$/, "$1")).join(" ");
+      const [, typed] = /^unknown command '(.*)'/.exec(first) ?? [];
+      const near = typed === undefined ? undefined : commandMeant(typed, words);
+      const own = more.map((line) => line.replace(/^\((.*)\)$/, "$1")).join(" ");
+      const suggestion = near === undefined ? (typed === undefined ? own : "") : `Did you mean ${near}?`;
       const message = `${first.charAt(0).toUpperCase()}${first.slice(1).replace(/\.?$/, ".")}`;
       problem({ message, hint: `${suggestion} ${help}`.trim() });
     },

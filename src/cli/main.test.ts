@@ -100,6 +100,19 @@ test("an unknown command or option exits 64 with the nearest name", async () => 
   });
 });
 
+test.each([
+  ["top", "Did you mean status?"],
+  ["start", "Did you mean serve?"],
+  ["Upgrade", "Did you mean update?"],
+  ["version", "Did you mean --version?"],
+  ["xyzzy", "hint: `millrace --help`"],
+])("what another program calls a command (%s) is told by our name for it", async (typed, says) => {
+  const io = fakeIo({ homeFolder });
+  const all = ["status", "stop", "restart", "serve", "update", "usage"].map((name) => ({ ...probe, name }));
+  expect(await main([typed], io, all)).toBe(64);
+  expect(io.written.stderr()).toContain(says);
+});
+
 test("the nearest name can be a command that the short help leaves out", async () => {
   const io = fakeIo({ homeFolder });
   const all = ["logs", "status"].map((name) => ({ ...probe, name }));

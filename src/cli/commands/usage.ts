@@ -140,9 +140,11 @@ async function report(options: UsageOptions, source: LimitsSource, context: Comm
   if (usage.data.length === 0) out.line(`No turn ended since ${spellInstant(sinceMs)}${until}.`);
   else printSpend(usage, out, options.wide);
   const isUsed = printElsewhere(usage, out, options.wide) || usage.data.length > 0;
-  if (isUsed) return;
-  if (untilMs !== undefined) return out.note("An earlier --since or a later --until shows more.");
-  out.note("An earlier --since shows more. `millrace setup generic` says how to ask the first.");
+  const more =
+    untilMs === undefined
+      ? "shows more. `millrace setup generic` says how to ask the first"
+      : "or a later --until shows more";
+  if (!isUsed) out.note(`An earlier --since ${more}.`);
 }
 
 /** How much has to be left of which limits, for `millrace usage --min-remaining`. */
