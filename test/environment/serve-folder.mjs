@@ -11,4 +11,4 @@ const server = createServer(({ url = "" }, response) => {
   response.writeHead(200, { "content-length": statSync(file).size });
   createReadStream(file).pipe(response);
 });
-server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+server.listen(0, "127.0.0.1", () => process.stdout.write(`${server.address().port}\n`));

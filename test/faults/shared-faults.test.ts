@@ -29,9 +29,9 @@ interface Shared {
   readonly links: readonly Balancer[];
   readonly redis: { node: RedisNode };
   /** The next gateway of the first one's home. */
-  next(): Promise<void>;
+  readonly next: () => Promise<void>;
   /** Lets the models write on. */
-  release(): Promise<void>;
+  readonly release: () => Promise<void>;
   /** Until each answer at the other gateways has ended. */
   readonly readElsewhere: () => Promise<unknown>;
 }

@@ -14,6 +14,7 @@ function model(name: string, part: Partial<Model> = {}): Model {
     images: false,
     credit_multiplier: null,
     cost_tier: null,
+    backend: null,
     is_default: false,
     is_new: false,
     disabled_reason: null,

@@ -14,6 +14,7 @@ const model = (uid: string, credit_multiplier: number | null, cost_tier: "free" 
   images: false,
   credit_multiplier,
   cost_tier,
+  backend: null,
   is_default: false,
   is_new: false,
   disabled_reason: null,
