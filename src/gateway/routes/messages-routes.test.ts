@@ -176,7 +176,7 @@ describe("messages", () => {
 
   it.each([
     ["messages", { messages: [] }],
-    ["messages[0].content[0].text", { messages: [{ role: "user", content: [{ type: "text" }] }] }],
+    ["messages[0].content", { messages: [{ role: "user", content: 5 }] }],
     ["tools[0].input_schema", { tools: [{ name: "x" }] }],
     ["tool_choice.name", { tools, tool_choice: { type: "tool", name: "other" } }],
     ["max_tokens", { max_tokens: "many" }],
