@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../../base/json.ts";
 import { agentError, isLockedSession, isUnknownSession } from "./process/errors.ts";
 import { quietMode } from "./session/session-options.ts";
 import { UpdateReader } from "./session/updates.ts";
@@ -413,6 +414,15 @@ describe("a replay", () => {
     const byPlace = [user("rules"), { sessionUpdate: "session_info_update" }, user("question"), chunk("One.")];
     expect(readReplay(byPlace, 0)).toMatchObject({ userMessages: 1, accepted: true });
     expect(readReplay(byPlace, 1).accepted).toBe(false);
+  });
+
+  test("token counts end an answer with its last message: not before a step that follows, and not without text", () => {
+    const counted = (text: string) => ({ ...chunk(text), _meta: { usage: { inputTokens: 3, outputTokens: 5 } } });
+    const hasEnd = (...updates: readonly JsonObject[]) => readReplay([user("a"), ...updates], 0).reader.hasEnd;
+    expect(hasEnd(chunk("One"), counted(""))).toBe(true);
+    expect(hasEnd(counted("One"), tool("read"))).toBe(false);
+    expect(hasEnd(counted("One"), chunk(" more"))).toBe(false);
+    expect(hasEnd(counted(""))).toBe(false);
   });
 
   test("two prompts in a row without an answer are two where they have ids", () => {
