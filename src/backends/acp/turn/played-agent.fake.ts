@@ -20,7 +20,8 @@ const replies = {
   "session/prompt": { stopReason: "end_turn" },
 };
 
-interface Asked {
+/** A request or notification that the agent was sent. */
+interface RpcMessage {
   readonly id: number;
   readonly method: string;
   readonly params?: {
@@ -35,22 +36,24 @@ export class PlayedAgent implements AgentChild {
   /** The process that is started after this one. */
   next: PlayedAgent | undefined;
   readonly mute: Set<string>;
-  readonly asked: Asked[] = [];
+  readonly asked: RpcMessage[] = [];
   /** As it calls itself in `initialize`. */
   agentName: string | undefined;
   readonly pid = 1;
   readonly exited: Promise<string>;
   heardMs = 0;
+  hasEnded = false;
   #exit: (how: string) => void = () => {};
   #hear: (text: string) => void = () => {};
 
   constructor(...mute: readonly string[]) {
     this.mute = new Set(mute);
     this.exited = new Promise((resolve) => (this.#exit = resolve));
+    void this.exited.then(() => (this.hasEnded = true));
   }
 
   write(text: string): void {
-    const message = JSON.parse(text) as Asked;
+    const message = JSON.parse(text) as RpcMessage;
     this.asked.push(message);
     if (!this.mute.has(message.method)) this.#answer(message);
   }
@@ -85,6 +88,12 @@ export class PlayedAgent implements AgentChild {
     void work.finally(() => over.abort());
     for (; !over.signal.aborted; await this.clock.advance(500)) await access(import.meta.filename); // the turn reads files too
     return await work;
+  }
+
+  /** Whether it ends after its warm time: nobody has kept it. */
+  async endsUnused(): Promise<boolean> {
+    await this.clock.advance(5 * 60_000 + 2_000);
+    return this.hasEnded;
   }
 
   count(method: string): number {

@@ -180,13 +180,10 @@ test("a conversation that is deleted gives its process back, and leaves no note 
   const { backend } = open(child, folder);
   const moved = new MovedSessions(child.clock, join(folder, "slow"));
   await moved.moved("old", "s");
-  let hasEnded = false;
-  void child.exited.then(() => (hasEnded = true));
   await backend.archive("acp:slow:old" as CascadeId, new AbortController().signal);
   expect(await moved.last("old")).toMatchObject({ id: "old" });
-  expect(hasEnded).toBe(false);
-  await child.clock.advance(5 * 60_000 + 2_000);
-  expect(hasEnded).toBe(true);
+  expect(child.hasEnded).toBe(false);
+  expect(await child.endsUnused()).toBe(true);
 });
 
 test("a turn that goes on in an open session gives its process back", async () => {
@@ -201,10 +198,7 @@ test("a turn that goes on in an open session gives its process back", async () =
   child.text("Hello again");
   reply(child);
   await child.whileTimePasses(next);
-  let hasEnded = false;
-  void child.exited.then(() => (hasEnded = true));
-  await child.clock.advance(5 * 60_000 + 2_000);
-  expect(hasEnded).toBe(true);
+  expect(await child.endsUnused()).toBe(true);
 });
 
 test("a turn that finds another state of its session gives the process back that has it", async () => {
@@ -215,8 +209,5 @@ test("a turn that finds another state of its session gives the process back that
   const from = { cascadeId: continued.continues, fromStep: 5, text: "", thinking: "" };
   const resumed = collected(backend.resume(promptFor("default"), from, options, new AbortController().signal));
   expect(await child.whileTimePasses(resumed)).toMatchObject([failed("Another program changed the session")]);
-  let hasEnded = false;
-  void child.exited.then(() => (hasEnded = true));
-  await child.clock.advance(5 * 60_000 + 2_000);
-  expect(hasEnded).toBe(true);
+  expect(await child.endsUnused()).toBe(true);
 });
