@@ -33,7 +33,7 @@ test.each([
   ["ARENA_INVOCATION_CAP", { type: "finished", reason: { unified: "length" } }],
   ["NO_TOOL_CALL", { type: "finished", reason: { unified: "stop" } }],
   ["HALTED_STEP", { type: "finished", reason: { unified: "stop" } }],
-] as const)("an execution that ended by %s ends the turn in that way, whatever its answer looks like", (name, end) => {
+] as const)("the end of a turn follows the reason %s of its execution, not the state of its answer", (name, end) => {
   const executors = [create(ExecutorMetadataSchema, { terminationReason: ExecutorTerminationReason[name] })];
   const run: RunSnapshot = { kind: "run", status: CascadeRunStatus.IDLE, executors, restarted: false, atMs: 0 };
   const closing = { ...startProgress(emptyAnswer), phase: "closing", view, run, changedAtMs: 0 } as const;

@@ -50,7 +50,7 @@ const fileMembers = z.object({
 });
 const filePart = z.object({ file: fileMembers });
 
-/** What is said: a text, a part, or parts that are read one by one. */
+/** The content of a message: a text, a part, or a list of parts. */
 export const content = z.union([z.string(), z.array(z.unknown()), z.looseObject({})]);
 const anyPart = z.looseObject({ type: z.string() });
 

@@ -20,7 +20,7 @@ function newestFrom(speakers: readonly Speaker[]): number {
 export type WireMessage = JsonObject & { readonly role: string };
 
 /**
- * What is said is read, not judged: an item, block or message that cannot be read is left out, and named in `x-millrace-left-out`. A client
+ * A message is never refused for one part: an item, block or message that cannot be read is left out, and named in `x-millrace-left-out`. A client
  * cannot mend it, so it is no reason to end a conversation. A request is refused if nothing of the user's newest messages can be read.
  * Source: docs/http-api.md, "What the APIs get".
  */
