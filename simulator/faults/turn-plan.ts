@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { callForms } from "../model/call-form.ts";
 import { errorNames } from "./error-texts.ts";
 
 const ms = z.number().min(0).max(86_400_000);
@@ -73,8 +72,6 @@ export const turnPlanSchema = z.strictObject({
   restartAfter: chars.optional(),
   /** Which agent the model plays when it is offered tools: `loop`, `once`, `refuse`, or how it spoils a call. */
   agent: z.string().min(1).optional(),
-  /** The form in which that agent writes its calls and its texts without calls. */
-  callForm: z.enum(callForms).optional(),
   /** How the model spoils an answer that has to be JSON, the first time it is asked. */
   json: z.enum(["fenced", "prose", "truncated", "wrong-type"]).optional(),
   /** Over ACP: so many attempts to write a file, each with a permission request where the mode allows writing at all. */

@@ -8,7 +8,6 @@ import {
   pickTool,
   type SpoilKind,
 } from "./agent-script.ts";
-import { type callForms, inForm } from "./call-form.ts";
 import { conversationOf, type SeenMessage, toolResultsIn } from "./conversation.ts";
 import { instanceOf } from "./instance.ts";
 import type { ModelDelta, ModelPrompt } from "./model.ts";
@@ -28,8 +27,7 @@ export function agentAnswer(prompt: ModelPrompt, offer: Offer): ModelDelta[] | u
     ...conversationOf(prompt.text),
   ];
   const found = findScript(seen, prompt);
-  const form = prompt.plan.callForm ?? "taught";
-  if (found === undefined) return demanded(offer, seen, form);
+  if (found === undefined) return demanded(offer, seen);
   const { script, place, retries } = whereIn(fitted(found.script, offer), seen.slice(found.at + 1));
   const answer = script[place];
   const onlyText = answer === undefined || answer.every((action) => action.kind !== "call");
@@ -39,7 +37,6 @@ export function agentAnswer(prompt: ModelPrompt, offer: Offer): ModelDelta[] | u
     results: seen.flatMap(toolResultsIn),
     retries,
     callsBefore: callsBefore(script, place),
-    form,
   });
 }
 
@@ -88,11 +85,11 @@ function callsBefore(script: AgentScript, place: number): number {
 }
 
 /** A call that the offer demands without a script; none once there is a result. */
-function demanded(offer: Offer, seen: readonly SeenMessage[], form: Performance["form"]): ModelDelta[] | undefined {
+function demanded(offer: Offer, seen: readonly SeenMessage[]): ModelDelta[] | undefined {
   const lastIsResult = seen.at(-1)?.toolResult === true;
   if (offer.mustCall === false || lastIsResult) return undefined;
   const action: Action = { kind: "call", tool: "*", body: undefined, spoiling: undefined, stubborn: false };
-  return perform([action], { offer, results: [], retries: 0, callsBefore: 0, form });
+  return perform([action], { offer, results: [], retries: 0, callsBefore: 0 });
 }
 
 interface Performance {
@@ -100,41 +97,30 @@ interface Performance {
   readonly results: readonly string[];
   readonly retries: number;
   readonly callsBefore: number;
-  readonly form: (typeof callForms)[number];
 }
 
 function perform(answer: readonly Action[], performance: Performance): ModelDelta[] {
   const thoughts: ModelDelta[] = [];
   const pieces: string[] = [];
-  const calls: { name: string; arguments: unknown }[] = [];
-  const { form } = performance;
   let nth = performance.callsBefore;
   for (const action of answer) {
     if (action.kind === "think") thoughts.push({ kind: "thinking", text: action.text });
     else if (action.kind === "say") pieces.push(action.text.replaceAll("{results}", performance.results.join(" | ")));
-    else if (form === "taught" || action.spoiling !== undefined) pieces.push(writeCall(action, performance, ++nth));
-    else {
-      const { name, body } = fitting(action, performance.offer, ++nth);
-      calls.push({ name, arguments: parseOr(body) });
-    }
+    else pieces.push(writeCall(action, performance, ++nth));
   }
-  const text = form === "taught" ? pieces.join("\n\n") : inForm(form, pieces, calls);
+  const text = pieces.join("\n\n");
   return text === "" ? thoughts : [...thoughts, { kind: "text", text }];
 }
 
 type CallAction = Extract<Action, { kind: "call" }>;
 
 function writeCall(action: CallAction, { offer, retries }: Performance, nth: number): string {
-  const { name, body } = fitting(action, offer, nth);
+  const tool = pickTool(action.tool, offer);
+  const { name = action.tool } = tool ?? {};
+  const body = action.body ?? argumentsFor(tool?.schema, nth);
   const spoiling = retries === 0 || action.stubborn ? action.spoiling : undefined;
   const block = (called: string, text: string) => `<${offer.callTag} name="${called}">\n${text}\n</${offer.callTag}>`;
   return spoiling === undefined ? block(name, body) : spoil(spoiling, { tag: offer.callTag, name, body, block });
-}
-
-/** The tool's name and the text of its arguments. */
-function fitting(action: CallAction, offer: Offer, nth: number): { readonly name: string; readonly body: string } {
-  const tool = pickTool(action.tool, offer);
-  return { name: tool?.name ?? action.tool, body: action.body ?? argumentsFor(tool?.schema, nth) };
 }
 
 function argumentsFor(schema: Readonly<Record<string, unknown>> | undefined, nth: number): string {
@@ -162,13 +148,5 @@ function spoil(how: SpoilKind, { tag, name, body, block }: Call): string {
       return block(name, body.replace(/:\s*("(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?|true|false)/, ": [[0]]"));
     default:
       return how satisfies never;
-  }
-}
-
-function parseOr(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return body; // a freeform tool's text, or arguments that a test spoilt itself
   }
 }

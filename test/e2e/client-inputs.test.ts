@@ -45,38 +45,10 @@ async function called(parameters: object | undefined, messages: readonly object[
 const properties = { a: { type: "string" } };
 
 it.each<[string, object | undefined]>([
-  ["OBJECT", { type: "OBJECT", properties: { a: { type: "STRING" } }, required: ["a"] }],
-  ["null", { type: null, properties }],
-  ["dict", { type: "dict", properties }],
-  ["none", { properties }],
-  ["object or null", { type: ["object", "null"], properties }],
   ["a reference", { $ref: "#/$defs/X", $defs: { X: { type: "object", properties } } }],
-  ["alternatives", { anyOf: [{ type: "object", properties }, { type: "null" }] }],
-  ["required: null", { type: "object", properties, required: null }],
-  ["a dangling reference inside", { type: "object", properties: { a: { $ref: "#/definitions/No" } } }],
-  ["a remote reference inside", { type: "object", properties: { a: { $ref: "https://example.com/s.json" } } }],
-  ["two drafts", { $schema: "http://json-schema.org/draft-04/schema#", id: "x", type: "object", properties }],
   ["no parameters", undefined],
 ])("a schema whose root is %s is called with the arguments that it says", async (_name, schema) => {
   expect(await called(schema, scripted('{"a":"x"}'))).toBe('{"a":"x"}');
-});
-
-it("a call whose arguments stay wrong goes out as it is: the client's tool answers with an error", async () => {
-  const needs = { type: "object", properties: { file_path: { type: "string" } }, required: ["file_path"] };
-  const messages = [user("[[agent\nspoil-always wrong-type t\n---\nsay end\n]] go")];
-  expect(await called(needs, messages)).toMatch(/file_path/);
-});
-
-it.each([
-  "a\r\nb\r\n\tc\r\n",
-  "\n\n  lead and trail  \n\n",
-  "e\u0301 \u200b\ufeff \u202eabc",
-  'data: {"x":1}\n\nevent: done\n\ndata: [DONE]\n\n',
-])("a text arrives exact: %j", async (text) => {
-  const hidden = Buffer.from(text).toString("base64");
-  const messages = [user(`x [[sim: hidden-text="${hidden}"]]`)];
-  const { text: body } = await post(chat, { messages });
-  expect((JSON.parse(body) as Answer).choices[0].message.content).toBe(text);
 });
 
 it("pictures in results of tools reach the model, in four APIs", async () => {

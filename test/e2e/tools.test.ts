@@ -102,13 +102,14 @@ it("ends a turn with the call that was streamed, where another call of it stays 
 });
 
 const foreign = '{"action":"tool_call","tool_calls":[{"name":"rm","arguments":{}}]}';
+const calls = '"tool_calls":[{"name":"bash","arguments":{"command":"ls"}}]';
 
 it("takes the forms of call that other plugins ask for, and a tool that was not offered as text", async () => {
   const { client } = await world({ simulator: { turn: { rate: "instant" } } });
   const answers = await Promise.all(
     [
-      `[[sim: call-form=action]] ${script('call bash {"command":"ls"}')}`,
-      `[[sim: call-form=tool-calls]] ${script('call bash {"command":"ls"}')}`,
+      script(`say {"action":"tool_call",${calls}}`),
+      script(`say {${calls}}`),
       script('say {"action":"final","content":"Done."}'),
       script(`say ${foreign}`),
     ].map(async (asked) => {

@@ -26,6 +26,20 @@ describe("a root with properties is of an object, with any name of its type", ()
   });
 });
 
+const members = { a: { type: "string" } };
+
+test.each([
+  ["object or null", { type: ["object", "null"], properties: members }],
+  ["a reference", { $ref: "#/$defs/X", $defs: { X: { type: "object", properties: members } } }],
+  ["alternatives", { anyOf: [{ type: "object", properties: members }, { type: "null" }] }],
+  ["of an object that requires null", { type: "object", properties: members, required: null }],
+  ["with a remote reference inside", { type: "object", properties: { a: { $ref: "https://example.com/s.json" } } }],
+])("a root that is %s takes an object as it is", (_, parameters) => {
+  const tool = shownOf(parameters);
+  expect(tool.wrappedIn).toBeUndefined();
+  expect(checkArguments(tool, { a: "x" }, '{"a":"x"}')).toMatchObject({ ok: true, text: '{"a":"x"}' });
+});
+
 test("types inside have JSON Schema's names; a member that is called type stays", () => {
   const { shownParameters } = shownOf({
     type: "OBJECT",
