@@ -88,19 +88,51 @@ const firstLength = "a".charCodeAt(0);
 
 /**
  * The id of the `seq`-th event of a turn (from 1): its decimal digits after a letter that says how many they are (`a1`,
- * `b10`, `c100`), so that ids sort as text the way they sort as numbers, with no padding. `0` is `startOfLog`.
+ * `b10`, `c100`), so that ids sort as text the way they sort as numbers, with no padding. `0` is `startOfLog`. An event of a later claim
+ * names its epoch (`b10-2`): a crash can lose events that clients saw, and the next claim gives their numbers to others.
  */
-export function eventIdOf(seq: number): EventId {
+export function eventIdOf(seq: number, claims: Claims = []): EventId {
   if (seq === 0) return startOfLog;
   const digits = String(seq);
-  return (String.fromCharCode(firstLength + digits.length - 1) + digits) as EventId; // the one place that makes them
+  const epoch = 1 + claims.filter((last) => last < seq).length;
+  const id = String.fromCharCode(firstLength + digits.length - 1) + digits;
+  return (epoch === 1 ? id : `${id}-${epoch}`) as EventId; // the one place that makes them
+}
+
+/** Number of the last event before each claim of a turn after its first: epoch 2 first. */
+export type Claims = readonly number[];
+
+/**
+ * The number of an event of this very log. `told`: what to tell of the cursor beside the reason.
+ *
+ * @throws MillraceError `invalid_request` for an event that the log does not reach, or that was lost; as `seqOf`.
+ */
+export function seqIn(
+  { lastEventId, claims }: { readonly lastEventId: EventId; readonly claims?: Claims | undefined },
+  eventId: string,
+  told: { readonly param?: string; readonly hint: string } = readFromStart,
+): number {
+  const seq = seqOf(eventId);
+  const isLost = eventIdOf(seq, claims) !== eventId;
+  if (!isLost && seq <= seqOf(lastEventId)) return seq;
+  const lost = "The event of this cursor was lost: its gateway died before it was stored.";
+  throw new MillraceError("invalid_request", isLost ? lost : "The cursor is beyond the last event of this turn.", told);
+}
+
+const readFromStart = { hint: 'Send back the id of an event that this turn sent, or "0" to read from the start.' };
+
+/** Under which claim of its turn an event was written. */
+export function epochOf(eventId: EventId): number {
+  return Number(eventId.split("-")[1] ?? 1);
 }
 
 /** The number behind an id. Throws `invalid_request` for text that `eventIdOf` never makes. */
 export function seqOf(eventId: string): number {
   if (eventId === startOfLog) return 0;
-  const seq = Number(eventId.slice(1));
-  if (!/^[a-p][1-9]\d*$/.test(eventId) || !Number.isSafeInteger(seq) || eventIdOf(seq) !== eventId) {
+  const [id = ""] = eventId.split("-", 1);
+  const seq = Number(id.slice(1));
+  const isId = /^[a-p][1-9]\d*(?:-(?!1$)[1-9]\d{0,8})?$/.test(eventId);
+  if (!isId || !Number.isSafeInteger(seq) || eventIdOf(seq) !== id) {
     throw new MillraceError("invalid_request", "The cursor is not an event id of this gateway.", {
       hint: 'Send back an event id as it was received, or "0" to read from the start.',
     });

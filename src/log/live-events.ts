@@ -1,4 +1,4 @@
-import { eventIdOf, type TurnEvent, type TurnEventBody } from "./event.ts";
+import { type Claims, eventIdOf, type TurnEvent, type TurnEventBody } from "./event.ts";
 import { pageBytes } from "./turn-log.ts";
 
 /** Bytes of a turn, estimated, that stay in memory beyond the unstored ones. They are dropped in halves. */
@@ -14,8 +14,11 @@ export class LiveEvents {
   #base: number;
   #bytes = 0;
 
-  constructor(base: number) {
+  readonly #claims: Claims | undefined;
+
+  constructor(base: number, claims: Claims | undefined) {
     this.#base = base;
+    this.#claims = claims;
   }
 
   get lastSeq(): number {
@@ -39,7 +42,7 @@ export class LiveEvents {
 
   /** Gives the bodies their ids. */
   push(bodies: readonly TurnEventBody[], atMs: number): void {
-    for (const body of bodies) this.#add({ ...body, eventId: eventIdOf(this.lastSeq + 1), atMs });
+    for (const body of bodies) this.#add({ ...body, eventId: eventIdOf(this.lastSeq + 1, this.#claims), atMs });
   }
 
   /** The events after that one, as many as one page has room for. */

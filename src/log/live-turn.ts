@@ -1,5 +1,5 @@
 import { isDegraded, type MillraceError } from "../base/errors.ts";
-import type { TurnId } from "../base/ids.ts";
+import type { EventId, TurnId } from "../base/ids.ts";
 import { Notifier } from "../base/notifier.ts";
 import type { Secret } from "../base/secret.ts";
 import {
@@ -9,6 +9,7 @@ import {
   type OutlinedEvent,
   outlineEvent,
   outlineOf,
+  seqIn,
   seqOf,
   shorten,
   type TurnEvent,
@@ -16,7 +17,7 @@ import {
 } from "./event.ts";
 import { LiveEvents } from "./live-events.ts";
 import type { Medium } from "./medium.ts";
-import { notStored, pastTheEnd, type Row } from "./rows.ts";
+import { notStored, type Row } from "./rows.ts";
 import { type EntryChain, sealedAppend } from "./sealed-append.ts";
 import { noTag, tagOf } from "./sealing/sealer.ts";
 import {
@@ -80,7 +81,7 @@ export class LiveTurn implements LogWriter {
     this.#storedSeq = seqOf(record.lastEventId);
     this.#handedSeq = this.#storedSeq;
     this.#chain = chain;
-    this.#events = new LiveEvents(this.#storedSeq);
+    this.#events = new LiveEvents(this.#storedSeq, record.claims);
     this.#opensWithoutKey = medium.sealer.open(row, {}) !== undefined;
   }
 
@@ -250,9 +251,11 @@ export class LiveTurn implements LogWriter {
    * Events after that one, where memory has them; undefined where the store has to say. Throws the error of its writer after the last
    * event.
    */
-  read(afterSeq: number, limit: number): Page | undefined {
+  read(after: EventId, limit: number): Page | undefined {
+    const { claims } = this.#record;
+    const lastEventId = eventIdOf(Math.max(this.lastSeq, this.#handedSeq), claims);
+    const afterSeq = seqIn({ lastEventId, claims }, after);
     if (!this.#events.reaches(afterSeq)) return undefined;
-    if (afterSeq > Math.max(this.lastSeq, this.#handedSeq)) throw pastTheEnd();
     if (afterSeq >= this.lastSeq) this.throwIfFailed();
     const events = this.#events.after(afterSeq, limit);
     return { events, ended: this.#record.ended && afterSeq + events.length === this.lastSeq };
@@ -321,7 +324,7 @@ export class LiveTurn implements LogWriter {
   #outlineWith(bodies: readonly TurnEventBody[], atMs: number): readonly OutlinedEvent[] {
     let seq = Math.max(this.lastSeq, this.#handedSeq);
     return (this.#outline = bodies.reduce(
-      (short, body) => shorten(short, { ...outlineOf(body), eventId: eventIdOf(++seq), atMs }),
+      (short, body) => shorten(short, { ...outlineOf(body), eventId: eventIdOf(++seq, this.#record.claims), atMs }),
       this.#outline,
     ));
   }
@@ -330,7 +333,7 @@ export class LiveTurn implements LogWriter {
     this.#events.push(bodies, atMs);
     this.#events.dropCold(this.#storedSeq);
     const last = bodies.at(-1);
-    const lastEventId = eventIdOf(this.lastSeq);
+    const lastEventId = eventIdOf(this.lastSeq, this.#record.claims);
     if (last !== undefined && isTerminal(last)) {
       const { clock, retention } = this.#options.medium;
       const expiresAtMs = clock.now() + retention.keptMs;

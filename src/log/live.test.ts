@@ -153,6 +153,25 @@ describe("a store that fails", () => {
     await log.close();
   });
 
+  test("and dies loses events that readers have; nobody reads on from others of their numbers", async () => {
+    const { failing, log, clock, other } = await begin();
+    const { writer, turnId } = await created(log);
+    await writer.append([started], now);
+    failing.fault = "full";
+    for (const delta of ["a", "b", "c"]) await writer.append([text(delta)], now);
+    expect(idsOf(await readAll(log, turnId))).toEqual(["a1", "a2", "a3", "a4"]);
+    const next = await other.claim(turnId, "owner-2");
+    for (const delta of ["ab", "c", "d", "e"]) await next?.writer.append([text(delta)], now);
+    const ids = ["a1", "a2-2", "a3-2", "a4-2", "a5-2"];
+    const third = await openLog({ open: async () => ({ rows: failing.rows, gatewayKey }), abilities: alone, clock });
+    for (const each of [other, third]) {
+      expect(idsOf(await readAll(each, turnId))).toEqual(ids);
+      await expect(each.readAfter(turnId, eventIdOf(3), { limit: 9 })).rejects.toThrow("was lost");
+    }
+    expect(await third.get(turnId)).toMatchObject({ lastEventId: "a5-2", claims: [1] });
+    await log.close();
+  });
+
   test("when a turn has just ended costs those who still read it nothing, and nothing of it is left here once they have", async () => {
     const { clock, failing, other, log } = await begin();
     const { writer, turnId } = await created(log);
@@ -303,13 +322,13 @@ describe("a running turn", () => {
     const heard = Promise.withResolvers<void>();
     failing.answers = heard.promise;
     const appended = claimed?.writer.append([text("a")], now);
-    expect(idsOf((await log.readAfter(turnId, startOfLog, { limit: 9 })).events)).toEqual(["a1", "a2"]);
-    const next = log.readAfter(turnId, eventIdOf(2), { limit: 9, wait: never });
-    await expect(log.readAfter(turnId, eventIdOf(3), { limit: 9 })).rejects.toThrow("beyond the last event");
+    expect(idsOf((await log.readAfter(turnId, startOfLog, { limit: 9 })).events)).toEqual(["a1", "a2-2"]);
+    const next = log.readAfter(turnId, eventIdOf(2, [1]), { limit: 9, wait: never });
+    await expect(log.readAfter(turnId, eventIdOf(3, [1]), { limit: 9 })).rejects.toThrow("beyond the last event");
     heard.resolve();
     await appended;
     await claimed?.writer.append([finished], now);
-    expect(idsOf((await next).events)).toEqual(["a3"]);
+    expect(idsOf((await next).events)).toEqual(["a3-2"]);
     await log.close();
   });
 
@@ -345,7 +364,7 @@ describe("a running turn", () => {
     expect(idsOf((await claimed?.readAll()) ?? [])).toEqual(["a1"]);
     await claimed?.writer.append([text("b")], now);
     const outline = await after.readOutlineAfter(turnId, startOfLog, { limit: 9 }); // for observers, without a text
-    expect(idsOf(outline.events)).toEqual(["a1", "a2"]);
+    expect(idsOf(outline.events)).toEqual(["a1", "a2-2"]);
     const read = async (clientKey?: Secret) =>
       (await after.readAfter(turnId, eventIdOf(1), { limit: 9, clientKey })).events.length;
     expect(await read(key(2))).toBe(1);

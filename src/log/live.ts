@@ -163,7 +163,7 @@ export class Live implements LiveLog {
   }
 
   async readAfter(turnId: TurnId, after: EventId, options: ReadLimit & ReadRight): Promise<Page> {
-    return this.#page(turnId, seqOf(after), options, () => {
+    return this.#page(turnId, after, options, () => {
       const live = this.#turns.current(turnId);
       if (live?.opensTo(options.clientKey) === false) throw unknownTurn();
       return live?.isOutline === true ? undefined : live;
@@ -171,7 +171,7 @@ export class Live implements LiveLog {
   }
 
   async readOutlineAfter(turnId: TurnId, after: EventId, options: ReadLimit): Promise<Page<OutlinedEvent>> {
-    const { events, ended } = await this.#page(turnId, seqOf(after), options, () => this.#turns.current(turnId));
+    const { events, ended } = await this.#page(turnId, after, options, () => this.#turns.current(turnId));
     return { events: events.map(outlineEvent), ended };
   }
 
@@ -432,21 +432,21 @@ export class Live implements LiveLog {
   /** A page of memory where memory has it, else of the store. */
   async #page(
     turnId: TurnId,
-    seq: number,
+    after: EventId,
     { limit, wait, clientKey }: ReadLimit & ReadRight,
     inMemory: () => LiveTurn | undefined,
   ): Promise<Page> {
     const isNews = ({ events, ended }: Page) => events.length > 0 || ended;
     for (let live = inMemory(); live !== undefined; live = inMemory()) {
-      const page = live.read(seq, limit);
+      const page = live.read(after, limit);
       if (page === undefined) break;
       if (wait === undefined || isNews(page)) return page;
       await live.changed(wait);
     }
     for (;;) {
-      const page = await this.#health.store.turns.read(turnId, seq, limit, { clientKey });
+      const page = await this.#health.store.turns.read(turnId, after, limit, { clientKey });
       if (wait === undefined || isNews(page)) return page;
-      await this.#untilNews(turnId, (row) => row.last > seq || !row.open, wait);
+      await this.#untilNews(turnId, (row) => row.last > seqOf(after) || !row.open, wait);
     }
   }
 

@@ -216,12 +216,6 @@ export function otherForm(): MillraceError {
   );
 }
 
-export function pastTheEnd(): MillraceError {
-  return new MillraceError("invalid_request", "The cursor is beyond the last event of this turn.", {
-    hint: 'Send back the id of an event that this turn sent, or "0" to read from the start.',
-  });
-}
-
 /** The error for a request with an idempotency key while nothing can be stored: without a stored turn it could be asked twice. */
 export function notStored(cause: MillraceError): MillraceError {
   return new MillraceError("unavailable", `The turn cannot be stored, so no prompt was sent. ${cause.message}`, {

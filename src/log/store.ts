@@ -1,6 +1,6 @@
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import type { CancelledBy, OutlinedEvent, TerminalEventType, TurnEvent, TurnEventBody } from "./event.ts";
+import type { CancelledBy, Claims, OutlinedEvent, TerminalEventType, TurnEvent, TurnEventBody } from "./event.ts";
 import type { TurnRequest } from "./request.ts";
 import type { RowsAbilities } from "./rows.ts";
 
@@ -61,6 +61,8 @@ export interface TurnLabel extends Omit<NewTurn, "request" | "wire"> {
   readonly degraded: boolean;
   /** The last event that the log holds, `startOfLog` when there is none. */
   readonly lastEventId: EventId;
+  /** Absent where it has had one claim. */
+  readonly claims?: Claims | undefined;
   /** When a reader was last known to be there; the creation counts. Epoch ms. */
   readonly attachedAtMs: number;
   /** When the log stops being readable, epoch ms; for a running turn, when it would if it ended now. */

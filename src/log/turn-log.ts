@@ -1,19 +1,9 @@
-import type { TurnId } from "../base/ids.ts";
+import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import { ownTurn } from "../base/node/unhurried.ts";
 import type { Secret } from "../base/secret.ts";
-import { type CancelledBy, eventIdOf, type TurnEvent } from "./event.ts";
+import { type CancelledBy, eventIdOf, seqIn, type TurnEvent } from "./event.ts";
 import type { Medium } from "./medium.ts";
-import {
-  damagedLog,
-  homeOf,
-  type Op,
-  pastTheEnd,
-  type Row,
-  type RowChange,
-  rowForm,
-  unknownTurn,
-  untilRow,
-} from "./rows.ts";
+import { damagedLog, homeOf, type Op, type Row, type RowChange, rowForm, unknownTurn, untilRow } from "./rows.ts";
 import type { StoredEvent } from "./sealed-append.ts";
 import { type Access, noTag, tagOf } from "./sealing/sealer.ts";
 import type { CreateOptions, NewTurn, TurnRecord } from "./store.ts";
@@ -110,30 +100,33 @@ export class TurnLog {
       if (box === undefined) throw unknownTurn();
       const { epoch, last } = row;
       const claimed = { ...row, owner, epoch: epoch + 1 };
-      const set = { owner, proof: this.#medium.sealer.prove(claimed) };
+      const { claims = [] } = metaOf(row);
+      const meta = { claims: Array.from({ length: epoch }, (_, nth) => claims[nth] ?? last) }; // earlier builds noted none
+      const set = { owner, proof: this.#medium.sealer.prove(claimed), meta };
       const guard = { epoch, last, open: true, ...(isLeft && { goneHome: homeOf(row.owner) }) };
       const outcome = await this.#medium.rows.commit([{ type: "update", id: turnId, guard, claim: true, set }], true);
       if (outcome.type === "refused" && isLeft) return undefined; // it was taken, or its home is back: the next look sees that
       if (outcome.type === "refused") continue;
       // read after the claim: a later cancel request goes to the new owner
-      const { meta = row.meta } = (await this.#medium.rows.get(turnId)) ?? {};
+      const now = (await this.#medium.rows.get(turnId)) ?? { meta: { ...row.meta, ...meta } };
       const [entry] = last === 0 ? [] : await this.#medium.rows.entries(turnId, last - 1, { count: 1, bytes: 1 });
       const turn = factsOf(row, box.openText("head", headOf(row)));
       const record = this.#turns.recordOf(
         { ...turn, messageCount: turn.request.messages.length },
-        { ...claimed, meta },
+        { ...claimed, meta: now.meta },
       );
       const chain = { box, tag: entry === undefined ? noTag : tagOf(entry.bytes) };
       return { row: claimed, record, chain };
     }
   }
 
-  /** As `LogStore.readAfter`, by number: up to `limit` events after `afterSeq`. */
-  async read(turnId: TurnId, afterSeq: number, limit: number, access: Access): Promise<Page> {
+  /** As `LogStore.readAfter`: up to `limit` events. */
+  async read(turnId: TurnId, after: EventId, limit: number, access: Access): Promise<Page> {
     const row = await this.#turns.usable(turnId, access);
     const box = this.#medium.sealer.open(row, access);
     if (box === undefined) throw unknownTurn(); // another key: as if it were not there
-    if (afterSeq > row.last) throw pastTheEnd();
+    const { claims } = metaOf(row);
+    const afterSeq = seqIn({ lastEventId: eventIdOf(row.last, claims), claims }, after);
     const asked = Math.min(limit, row.last - afterSeq);
     const entries =
       asked === 0 ? [] : await this.#medium.rows.entries(turnId, afterSeq, { count: asked, bytes: pageBytes });
@@ -143,7 +136,7 @@ export class TurnLog {
       if (entry.seq !== afterSeq + index + 1) throw damagedLog();
       const { atMs, body } = JSON.parse(box.openEntry(entry, tag)) as StoredEvent; // written by sealedAppend
       tag = tagOf(entry.bytes);
-      return { ...body, eventId: eventIdOf(entry.seq), atMs };
+      return { ...body, eventId: eventIdOf(entry.seq, claims), atMs };
     });
     if (events.length < asked) await this.#refuseGap(turnId, afterSeq + events.length);
     return { events, ended: !row.open && afterSeq + events.length === row.last };
@@ -152,7 +145,8 @@ export class TurnLog {
   /** Everything that the log holds of a turn now. */
   async readAll(turnId: TurnId, last: number): Promise<readonly TurnEvent[]> {
     const events: TurnEvent[] = [];
-    while (events.length < last) events.push(...(await this.read(turnId, events.length, 1024, "runner")).events);
+    while (events.length < last)
+      events.push(...(await this.read(turnId, events.at(-1)?.eventId ?? startOfLog, 1024, "runner")).events);
     return events;
   }
 

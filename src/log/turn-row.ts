@@ -1,6 +1,6 @@
-import { startOfLog, type TurnId } from "../base/ids.ts";
+import type { TurnId } from "../base/ids.ts";
 import { parseJson, writeJson, writeJsonOfFiles } from "../base/json.ts";
-import { type CancelledBy, eventIdOf, type TerminalEventType } from "./event.ts";
+import { type CancelledBy, type Claims, eventIdOf, type TerminalEventType } from "./event.ts";
 import { questionOf } from "./question.ts";
 import type { Row } from "./rows.ts";
 import type { NewTurn, Retention, TurnLabel, TurnRecord } from "./store.ts";
@@ -20,6 +20,7 @@ export interface TurnMeta {
   readonly outcome?: TerminalEventType;
   readonly delivered?: true;
   readonly cancel?: CancelledBy;
+  readonly claims?: Claims;
 }
 
 /** JSON has no number for an endless grace time. */
@@ -115,7 +116,7 @@ export function recordOf<Facts extends LabelFacts>(
   nowMs: number,
   retention: Retention,
 ): Facts & TurnLabel {
-  const { attachedAtMs, graceMs, outcome, delivered = false, cancel } = metaOf(row);
+  const { attachedAtMs, graceMs, outcome, delivered = false, cancel, claims } = metaOf(row);
   return {
     ...facts,
     ...(outline === undefined ? {} : { outline }),
@@ -127,7 +128,8 @@ export function recordOf<Facts extends LabelFacts>(
     cancelRequested: row.open ? cancel : undefined,
     owner: row.owner,
     degraded: false,
-    lastEventId: row.last === 0 ? startOfLog : eventIdOf(row.last),
+    lastEventId: eventIdOf(row.last, claims),
+    claims,
     attachedAtMs,
     expiresAtMs: row.expiresAtMs ?? nowMs + retention.keptMs,
   };

@@ -1,5 +1,6 @@
 import { isDegraded } from "../base/errors.ts";
-import { eventIdOf, seqOf } from "../log/event.ts";
+import { startOfLog } from "../base/ids.ts";
+import { seqOf } from "../log/event.ts";
 import type { TurnLabel, TurnRecord } from "../log/store.ts";
 import type { TurnsOptions } from "./options.ts";
 import type { Readers } from "./readers.ts";
@@ -63,13 +64,12 @@ export class TwinFinder {
     const seq = seqOf(lastEventId);
     if (outcome !== "failed" || seq > 2) return false;
     if (seq === 1) return true;
-    const { store } = this.#parts;
     try {
-      const { events } = await store.readAfter(turnId, eventIdOf(seq - 1), { limit: 1 });
+      const { events } = await this.#parts.store.readAfter(turnId, startOfLog, { limit: 2 });
       return events.some(failedUnsent);
     } catch {
       // another repeat has just removed it; else it cannot be read here, and may have been prompted
-      return (await store.getLabel(turnId)) === undefined;
+      return (await this.#parts.store.getLabel(turnId)) === undefined;
     }
   }
 

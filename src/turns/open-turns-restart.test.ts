@@ -161,7 +161,7 @@ describe("a stop of the gateway", () => {
     await clock.advance(59_000);
     expect(await turns.get(left.turnId)).toMatchObject({ ended: false });
     await clock.advance(2_000);
-    expect(await turns.get(left.turnId)).toMatchObject({ outcome: "cancelled", lastEventId: "a1" });
+    expect(await turns.get(left.turnId)).toMatchObject({ outcome: "cancelled", lastEventId: "a1-2" });
     expect(backend.answers.filter(({ promptSent }) => promptSent)).toEqual([]);
   });
 

@@ -9,7 +9,7 @@ import type { Reply } from "../http/reply.ts";
 import { keptHeaders } from "../http/route-headers.ts";
 import { storedContext } from "./start-turn.ts";
 import { streamTurn } from "./stream-turn.ts";
-import { cursorPastEnd, handedOut, parseCursor, type WireCursor } from "./wire-cursor.ts";
+import { handedOut, parseCursor, type WireCursor } from "./wire-cursor.ts";
 
 /**
  * `GET /v1/responses/{id}?stream=true`: all events, those after `starting_after` (with the state before them), or those after
@@ -80,5 +80,8 @@ async function startedAfter(
       if (event.eventId >= lastEventId) break;
     }
   }
-  throw cursorPastEnd("starting_after", "Send the `sequence_number` of the last event that you have applied.");
+  throw new MillraceError("invalid_request", "This response has no event of this number.", {
+    param: "starting_after",
+    hint: "Leave it out to get all events. An event can be lost if its gateway died before it was stored.",
+  });
 }

@@ -1,6 +1,5 @@
-import { MillraceError } from "../../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
-import { eventIdOf, seqOf } from "../../log/event.ts";
+import { seqIn } from "../../log/event.ts";
 import type { TurnRecord } from "../../log/store.ts";
 
 /** The position of a reader in a dialect's stream: its last wire event, as its turn, log event and place in that event's group. */
@@ -25,19 +24,13 @@ export function parseCursor(text: string): WireCursor | undefined {
 /**
  * Parses an event id that a reader sent back. `param` is its place in the request.
  *
- * @throws MillraceError `invalid_request` for an id that this turn's log has not handed out. The reader is not moved to the end
+ * @throws MillraceError `invalid_request` for an event that this turn's log does not hold. The reader is not moved to the end
  * instead, because that would look like a finished answer. Source: docs/dev/wire/idempotent-streams.md, "What a server must do".
  */
-export function handedOut(text: string, { lastEventId }: Pick<TurnRecord, "lastEventId">, param: string): EventId {
-  const eventId = eventIdOf(seqOf(text));
-  if (eventId <= lastEventId) return eventId;
-  const orAll = param === "after" ? "0 for all" : "leave it out";
-  throw cursorPastEnd(param, `Send the \`id\` of the last event that you have applied, or ${orAll}.`);
-}
-
-/** The error for a cursor past the end of the log. */
-export function cursorPastEnd(param: string, hint: string): MillraceError {
-  return new MillraceError("invalid_request", "The cursor is beyond the last event of this turn.", { param, hint });
+export function handedOut(text: string, record: Pick<TurnRecord, "lastEventId" | "claims">, param: string): EventId {
+  const hint = `Read the answer from its start: ${param === "after" ? "send 0" : "leave it out"}.`;
+  seqIn(record, text, { param, hint });
+  return text as EventId; // the log gave it out
 }
 
 /** Whether the cursor's reader already has this wire event. Event ids sort as text. */

@@ -18,7 +18,7 @@ export function endId(segment: number): string {
   return `${eventIdOf(segment + 1)}.${beforeFirst}`;
 }
 
-const id = /^[a-p][1-9]\d{0,15}\.(?:0|[a-p][1-9]\d{0,15}(?:\.[a-p][1-9]\d{0,15})?)$/;
+const id = /^[a-p][1-9]\d{0,15}\.(?:0|[a-p][1-9]\d{0,15}(?:-[1-9]\d{0,8})?(?:\.[a-p][1-9]\d{0,15})?)$/;
 
 /** A cursor as a client sends it; whether there is such an event is another question. Throws `invalid_request`. */
 export function parseEventId(text: string): string {

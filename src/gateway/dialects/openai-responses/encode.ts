@@ -1,6 +1,6 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
 import { type JsonObject, writeJson } from "../../../base/json.ts";
-import type { TurnEvent } from "../../../log/event.ts";
+import { epochOf, type TurnEvent } from "../../../log/event.ts";
 import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block } from "../answer.ts";
 import { type Dialect, type EncodeContext, type Encoder, toldPlace, type WireEvent } from "../dialect.ts";
 import { failureOf } from "../errors.ts";
@@ -29,7 +29,7 @@ const spoken = {
 /**
  * Response events: the full ladder of every item, and always a terminal one: `completed` or `incomplete`, then `[DONE]`; or `failed`.
  * An event `error` comes before `failed`, as at the vendor: clients that ignore `failed` would take half an answer for a whole one.
- * `sequence_number` counts from 0 and is the same for every reader. An event that no log holds (a heartbeat, the failure of a log that
+ * `sequence_number` counts from 0, from a million for each later claim of the turn, and is the same for every reader. An event that no log holds (a heartbeat, the failure of a log that
  * cannot be read) repeats the last number. Thinking is a reasoning item with a summary. Source: docs/dev/wire/clients.md, "Responses".
  *
  * After a rewrite, the delta's event carries `millrace: { rewritten: <whole text> }` as in Chat Completions, and the final response
@@ -54,6 +54,7 @@ class ResponsesEncoder implements Encoder {
 
   encode(event: TurnEvent): readonly WireEvent[] {
     const { compacts } = this.#context.parsed.wire as ResponsesWire; // set by this dialect's own parser
+    this.#sequence = Math.max(this.#sequence, (epochOf(event.eventId) - 1) * 1_000_000); // a lost event keeps its number
     const steps = this.#fold.push(event);
     if (compacts !== true) return steps.flatMap((step) => this.#step(step));
     return steps.flatMap((step) => (step.type === "end" ? [...this.#compacted(), ...this.#step(step)] : []));
