@@ -85,7 +85,7 @@ async function piped({ gateway, home, model }: Target, text: string): Promise<st
   const file = join(home, "..", "question.txt");
   writeFileSync(file, text);
   const under = ["sh", "-c", 'exec "$@" < "$0"', file];
-  const { code, stdout, stderr } = await millrace(["chat", "-m", model, "--no-record"], { home, under });
+  const { code, stdout, stderr } = await millrace(["chat", "-m", model], { home, under });
   if (code !== 0) throw new Error(`millrace chat ended with ${String(code)} at ${gateway.url}: ${stderr}`);
   return stdout.trim();
 }
