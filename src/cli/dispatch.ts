@@ -194,7 +194,8 @@ function build(command: Command, port: ParserPort, path = command.name, group = 
   const isMistyped = words.length > 0 && names.length === 0;
   program.allowExcessArguments(isMistyped);
   program.action(async () => {
-    if (isMistyped && program.args[0] !== undefined) throw noSubcommand(path, program.args[0], words);
+    if (isMistyped && program.args[0] !== undefined)
+      throw noSubcommand(path, program.args[0], words, program.parent?.commands ?? []);
     const empty = names[program.args.indexOf("")];
     if (empty !== undefined)
       throw new MillraceError("invalid_request", `The ${empty} is empty.`, {
@@ -206,8 +207,14 @@ function build(command: Command, port: ParserPort, path = command.name, group = 
   return program;
 }
 
-function noSubcommand(path: string, typed: string, words: readonly string[]): MillraceError {
-  const near = nearestWord(typed, words);
+function noSubcommand(
+  path: string,
+  typed: string,
+  words: readonly string[],
+  beside: readonly Program[],
+): MillraceError {
+  const isBeside = beside.some((command) => command.name() === typed);
+  const near = isBeside ? `\`millrace ${typed}\`` : nearestWord(typed, words);
   const help = `\`millrace ${path} --help\` lists its commands.`;
   return new MillraceError("invalid_request", `Unknown command '${path} ${typed}'.`, {
     hint: near === undefined ? help : `Did you mean ${near}? ${help}`,

@@ -135,7 +135,9 @@ test.each([
   [["keys", "--json", "xyzzy"], "Unknown command 'keys xyzzy'.", "`millrace keys --help` lists its commands."],
   [["config", "unst", "port"], "Unknown command 'config unst'.", "Did you mean unset?"],
   [["service", "instal"], "Unknown command 'service instal'.", "Did you mean install?"],
-])("a mistyped subcommand (%j) exits 64 and names the nearest one", async (argv, message, hint) => {
+  [["service", "status"], "Unknown command 'service status'.", "Did you mean `millrace status`?"],
+  [["usage", "--by", "modl"], '--by: "modl" is not one of', "Did you mean model?"],
+])("a mistyped word (%j) exits 64 and names the nearest one", async (argv, message, hint) => {
   const io = fakeIo({ homeFolder });
   expect(await main(argv, io)).toBe(64);
   const written = io.written.stdout() + io.written.stderr();

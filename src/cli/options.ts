@@ -2,6 +2,7 @@ import { unitMs } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type IdeName, ideName, variantOf } from "../base/ide-name.ts";
 import { Secret } from "../base/secret.ts";
+import { nearestWord } from "./terminal/spell.ts";
 
 /** Names that only this machine knows, and that a shell completes. */
 export type Completable = "clients" | "models" | "turns";
@@ -111,7 +112,7 @@ export function choice<const C extends string, D extends C | undefined>(
   const parse = (raw: string) => {
     const found = choices.find((candidate) => candidate === raw);
     if (found !== undefined) return found;
-    throw wrong(raw, `one of ${choices.join(", ")}`);
+    throw wrong(raw, `one of ${choices.join(", ")}`, nearestWord(raw, choices));
   };
   const own = { summary: `${summary} (${choices.join(", ")})`, value: "<which>", initial, parse };
   return { ...spec<C | D>(own, common), choices };
@@ -127,7 +128,7 @@ export function ideChoice<const N extends IdeName>(
     const variant = variantOf(raw);
     const found = names.find((name) => variant !== undefined && name === ideName(variant));
     if (found !== undefined) return found;
-    throw wrong(raw, `one of ${names.join(", ")}`);
+    throw wrong(raw, `one of ${names.join(", ")}`, nearestWord(raw, names));
   };
   const own = { summary: `${summary} (${names.join(", ")})`, value: "<which>", initial: undefined, parse };
   return { ...spec<N | undefined>(own, common), choices: names };
@@ -195,9 +196,9 @@ export function redisAddress(summary: string, common: Common = {}): OptionSpec<R
   return spec(own, { defaultText: defaultRedisAddress, ...common });
 }
 
-function wrong(raw: string, wanted: string): MillraceError {
+function wrong(raw: string, wanted: string, near?: string): MillraceError {
   return new MillraceError("invalid_request", `${JSON.stringify(raw)} is not ${wanted}.`, {
-    hint: "Add --help to see what the options accept.",
+    hint: near === undefined ? "Add --help to see what the options accept." : `Did you mean ${near}?`,
   });
 }
 

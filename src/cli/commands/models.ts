@@ -46,8 +46,9 @@ export const modelsCommand = defineCommand({
           (!options.free || costOf(model) === 0) &&
           hasWords(model, args),
       );
-      if (options.json) out.json({ data: list });
-      else await printModels(list, gateway, options, context);
+      if (options.json) return out.json({ data: list });
+      if (list.length === 0 && args.length > 0 && !options.free) await idOf(gateway, args.join(" "), signal); // its error names the nearest
+      await printModels(list, gateway, options, context);
     }),
 });
 

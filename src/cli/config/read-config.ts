@@ -176,7 +176,7 @@ function spell(path: readonly PropertyKey[]): string {
 
 function refused(file: string, why: string, hint: string | undefined, cause?: unknown): MillraceError {
   return new MillraceError("invalid_request", `${file}: ${why}.`, {
-    hint: hint ?? "docs/reference.md shows every setting of this file.",
+    hint: hint ?? seeSettings,
     ...(cause === undefined ? {} : { cause }),
   });
 }
@@ -249,4 +249,4 @@ function parseValue(spec: OptionSpec<unknown>, value: SettingValue, wrong: (why:
   }
 }
 
-const seeSettings = "docs/reference.md shows every setting.";
+const seeSettings = "`millrace config get` lists every setting; docs/reference.md says what each does.";
