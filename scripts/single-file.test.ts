@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { platformOf } from "./single-file.ts";
 
@@ -9,8 +9,10 @@ function head(words: Readonly<Record<number, number>>): Buffer {
   return bytes;
 }
 
-test("a program's platform is read from its first bytes", () => {
-  expect(platformOf(readFileSync(process.execPath).subarray(0, 4096))).toBe(`${process.platform}-${process.arch}`);
+test("a program's platform is read from its first bytes", async () => {
+  await using file = await open(process.execPath);
+  const { buffer } = await file.read({ length: 4096 });
+  expect(platformOf(buffer)).toBe(`${process.platform}-${process.arch}`);
   expect(platformOf(head({ 0: 0x464c457f, 16: 0x00b70003 }))).toBe("linux-arm64");
   expect(platformOf(head({ 0: 0xfeedfacf, 4: 0x1000007 }))).toBe("darwin-x64");
   expect(platformOf(head({ 0: 0xfeedfacf, 4: 0x100000c }))).toBe("darwin-arm64");

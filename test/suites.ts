@@ -8,6 +8,7 @@ const slow: readonly string[] = [
   "scripts/bundle/bundle.test.ts",
   "scripts/install/install.test.ts",
   "scripts/api-report.test.ts",
+  "scripts/mutants.test.ts",
   "simulator/devin.test.ts",
   "simulator/faults.test.ts",
   "simulator/rules.test.ts",
@@ -31,6 +32,7 @@ const slow: readonly string[] = [
   "src/language-server/transport/open-transport.test.ts",
   "src/log/redis.test.ts",
   "src/log/sqlite/sqlite-file.test.ts",
+  "src/usage/report-thread.test.ts",
 ];
 
 /** The projects of Vitest, and which files each has. `main` is the main job end to end, for the run between two edits; `e2e` has it too. */

@@ -488,7 +488,7 @@ export function describeRows(name: string, abilities: RowsAbilities, makeHarness
             await own.dispose();
           }
         }),
-        { numRuns: 60 },
+        { numRuns: 25 },
       );
       await expect(asModel).resolves.toBeUndefined();
     });

@@ -175,7 +175,7 @@ export function describeLogStore(
           await writers.at(-1)?.append([finished], 2);
           expect(await collect(turnId)).toHaveLength(model.length + 1);
         }),
-        { numRuns: 20 },
+        { numRuns: 12 },
       );
     });
 

@@ -73,18 +73,18 @@ function expectSome(of: FallbackHistory): void {
   expect(of.snapshots({ sinceMs: 0, untilMs: now * 2 })).toHaveLength(1);
 }
 
-it.each([
-  [50_000, ["turn_2", "turn_1"]],
-  [50_001, ["turn_2"]],
-])("of %i entries that wait for their file the newest 50,000 are stored", async (entries, stored) => {
+it("stores the newest 50,000 of the entries that wait for their file", async () => {
   writeFileSync(file, "x".repeat(4_096));
   const opened = open();
-  opened.addTurn(turn(1));
-  for (let n = 2; n < entries; n++) opened.addTurns([]);
-  opened.addTurn(turn(2));
+  for (const n of [1, 2]) opened.addTurn(turn(n));
+  for (let n = 3; n < 50_001; n++) opened.addTurns([]);
+  opened.addTurn(turn(3));
   rmSync(file);
   while (opened.degradedBy !== undefined) await tryAgain();
-  expect(opened.turns({ sinceMs: 0, untilMs: now * 2, limit: 9 }).map(({ turnId }) => turnId)).toEqual(stored);
+  expect(opened.turns({ sinceMs: 0, untilMs: now * 2, limit: 9 }).map(({ turnId }) => turnId)).toEqual([
+    "turn_3",
+    "turn_2",
+  ]);
 });
 
 describe("a history whose file cannot be used at the start", () => {
