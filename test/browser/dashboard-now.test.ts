@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { MillraceError } from "../../src/base/errors.ts";
+import { rowsOf } from "../support/tables.ts";
 import { accessibilityViolations } from "./chromium.ts";
 import { describeDashboard, hasNoSideScroll, picture } from "./dashboard-page.ts";
 
@@ -24,12 +25,13 @@ describeDashboard("what happens now", (open) => {
     await page.getByText("continues without its client, to its end").waitFor();
   });
 
-  it.each([
+  const looks = [
     ["light", 1440],
+    ["dark", 390],
     ["dark", 1024],
     ["light", 390],
-    ["dark", 390],
-  ] as const)(
+  ] as const;
+  it.each(rowsOf(looks, 2))(
     "a model that a limit blocks and requests that were refused are shown as what they are, in %s at %i px",
     async (colorScheme, width) => {
       const { page, world } = await open({}, { colorScheme, viewport: { width, height: 900 } });

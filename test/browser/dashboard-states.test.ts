@@ -2,12 +2,13 @@ import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { MillraceError } from "../../src/base/errors.ts";
 import type { IssuedKey } from "../../src/gateway/dashboard/inventory.ts";
+import { rowsOf } from "../support/tables.ts";
 import { accessibilityViolations } from "./chromium.ts";
 import { describeDashboard, docPicture, hasNoSideScroll, picture } from "./dashboard-page.ts";
 import type { DashboardWorld, dashboardWorld } from "./dashboard-world.ts";
 
 /**
- * Each state that the dashboard can be in, at three widths, light and dark: it shows its sentence, axe finds nothing, nothing scrolls
+ * Each state that the dashboard can be in, at each width, light and dark: it shows its sentence, axe finds nothing, nothing scrolls
  * sideways, no text is cut off. `MILLRACE_SCREENSHOTS=folder` keeps the pictures.
  */
 interface State {
@@ -216,23 +217,31 @@ const states: readonly State[] = [
   },
 ];
 
+const looks = [
+  { width: 375, colorScheme: "dark" },
+  { width: 1280, colorScheme: "light" },
+  { width: 375, colorScheme: "light" },
+  { width: 1280, colorScheme: "dark" },
+  { width: 768, colorScheme: "light" },
+  { width: 768, colorScheme: "dark" },
+] as const;
+
 describeDashboard("each state of the dashboard", (open) => {
   it.each(states)(
-    "$name: at 375, 768 and 1280 px, light and dark",
+    "$name: on a phone and on a large screen, light and dark",
     async ({ name, part, mayComplain, texts = false, enter, shows, docs }) => {
       const { page, world } = await open(part, mayComplain === undefined ? { texts } : { mayComplain, texts });
       await enter(page, world);
-      for (const width of [375, 768, 1280])
-        for (const colorScheme of ["light", "dark"] as const) {
-          await page.setViewportSize({ width, height: 900 });
-          await page.mouse.move(0, 0); // on nothing that looks different under the pointer
-          await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-          const at = `${name}-${width}-${colorScheme}`;
-          await picture(page, at);
-          expect(`${at}: ${await page.locator("body").innerText()}`).toMatch(shows);
-          const [violations, fits] = [await accessibilityViolations(page), await hasNoSideScroll(page)];
-          expect({ at, violations, fits }).toEqual({ at, violations: [], fits: true });
-        }
+      for (const { width, colorScheme } of rowsOf(looks, 2)) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.mouse.move(0, 0); // on nothing that looks different under the pointer
+        await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+        const at = `${name}-${width}-${colorScheme}`;
+        await picture(page, at);
+        expect(`${at}: ${await page.locator("body").innerText()}`).toMatch(shows);
+        const [violations, fits] = [await accessibilityViolations(page), await hasNoSideScroll(page)];
+        expect({ at, violations, fits }).toEqual({ at, violations: [], fits: true });
+      }
       if (docs === undefined) return;
       await page.setViewportSize({ width: 1200, height: docs.height });
       await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });

@@ -7,6 +7,7 @@ import { pathToFileURL } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 import { MillraceError } from "../../src/base/errors.ts";
 import { redirectTo } from "../../src/cli/commands/dashboard.ts";
+import { rowsOf } from "../support/tables.ts";
 import { patienceMs } from "../support/world.ts";
 import { accessibilityViolations } from "./chromium.ts";
 import { describeDashboard, docPicture, hasNoSideScroll, picture } from "./dashboard-page.ts";
@@ -169,7 +170,7 @@ describeDashboard("the dashboard", (open) => {
     await docPicture(page, "dashboard-print");
   });
 
-  it.each([390, 760, 1280])("no long word makes the page wider than its window of %i px", async (width) => {
+  it.each(rowsOf([390, 760, 1280]))("no long word makes the page wider than its window of %i px", async (width) => {
     const long = "a-word-without-an-end".repeat(200);
     const { page, world } = await open({ longWords: long, pastTurns: 40 }, { viewport: { width, height: 800 } });
     world.ask("Hi", `/home/ada/${long}`, { "user-agent": `${long}/1` });
