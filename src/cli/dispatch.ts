@@ -213,8 +213,7 @@ function noSubcommand(
   words: readonly string[],
   beside: readonly Program[],
 ): MillraceError {
-  const isBeside = beside.some((command) => command.name() === typed);
-  const near = isBeside ? `\`millrace ${typed}\`` : nearestWord(typed, words);
+  const near = beside.some((each) => each.name() === typed) ? `\`millrace ${typed}\`` : nearestWord(typed, words);
   const help = `\`millrace ${path} --help\` lists its commands.`;
   return new MillraceError("invalid_request", `Unknown command '${path} ${typed}'.`, {
     hint: near === undefined ? help : `Did you mean ${near}? ${help}`,

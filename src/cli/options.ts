@@ -107,10 +107,11 @@ export function choice<const C extends string, D extends C | undefined>(
   summary: string,
   choices: readonly C[],
   initial: D,
-  common: Common = {},
+  { nameOf, ...common }: Common & { readonly nameOf?: (raw: string) => string | undefined } = {},
 ): OptionSpec<C | D> {
   const parse = (raw: string) => {
-    const found = choices.find((candidate) => candidate === raw);
+    const name = nameOf === undefined ? raw : nameOf(raw);
+    const found = choices.find((candidate) => candidate === name);
     if (found !== undefined) return found;
     throw wrong(raw, `one of ${choices.join(", ")}`, nearestWord(raw, choices));
   };
@@ -118,20 +119,17 @@ export function choice<const C extends string, D extends C | undefined>(
   return { ...spec<C | D>(own, common), choices };
 }
 
-/** One of the IDEs that Millrace knows. */
+/** One of the IDEs that Millrace knows, by each name that a screen shows. */
 export function ideChoice<const N extends IdeName>(
   summary: string,
   names: readonly N[],
   common: Common = {},
 ): OptionSpec<N | undefined> {
-  const parse = (raw: string) => {
+  const nameOf = (raw: string) => {
     const variant = variantOf(raw);
-    const found = names.find((name) => variant !== undefined && name === ideName(variant));
-    if (found !== undefined) return found;
-    throw wrong(raw, `one of ${names.join(", ")}`, nearestWord(raw, names));
+    return variant && ideName(variant);
   };
-  const own = { summary: `${summary} (${names.join(", ")})`, value: "<which>", initial: undefined, parse };
-  return { ...spec<N | undefined>(own, common), choices: names };
+  return choice(summary, names, undefined, { ...common, nameOf });
 }
 
 /** Options of `serve` for another command: its help only names them, and the configuration file sets them too. */

@@ -47,8 +47,15 @@ export const modelsCommand = defineCommand({
           hasWords(model, args),
       );
       if (options.json) return out.json({ data: list });
-      if (list.length === 0 && args.length > 0 && !options.free) await idOf(gateway, args.join(" "), signal); // its error names the nearest
-      await printModels(list, gateway, options, context);
+      if (list.length > 0) return printModels(list, gateway, options, context);
+      const typed = args.join(" ");
+      out.note(
+        options.free
+          ? "No such model is known to be free. `millrace models` shows the known prices; `-` is an unknown one."
+          : typed === ""
+            ? "Your plan allows no model. `millrace models --all` says why."
+            : `${typed} means ${await idOf(gateway, typed, signal)}.`, // or an error that names the nearest
+      );
     }),
 });
 
@@ -56,15 +63,9 @@ export const modelsCommand = defineCommand({
 async function printModels(
   list: readonly Model[],
   gateway: GatewayClient,
-  { all, free, wide }: Readonly<Record<"all" | "free" | "wide", boolean>>,
+  { all, wide }: Readonly<Record<"all" | "wide", boolean>>,
   { out, signal }: CommandContext,
 ): Promise<void> {
-  if (list.length === 0)
-    return out.note(
-      free
-        ? "No such model is known to be free. `millrace models` shows the known prices; `-` is an unknown one."
-        : "No model matches. `millrace models` lists all.",
-    );
   const names = new Map<string, string | undefined>();
   for (const { name } of all ? [] : familiesOf(list, () => undefined))
     names.set(name, await meant(gateway, name, signal));

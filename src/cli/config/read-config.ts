@@ -174,9 +174,9 @@ function spell(path: readonly PropertyKey[]): string {
   return index === undefined ? `[${table}]` : `${[index, ...rest].join(".")} of [${table}]`;
 }
 
-function refused(file: string, why: string, hint: string | undefined, cause?: unknown): MillraceError {
+function refused(file: string, why: string, hint?: string, cause?: unknown): MillraceError {
   return new MillraceError("invalid_request", `${file}: ${why}.`, {
-    hint: hint ?? seeSettings,
+    hint: hint ?? "`millrace config get` lists every setting; docs/reference.md says what each does.",
     ...(cause === undefined ? {} : { cause }),
   });
 }
@@ -229,7 +229,7 @@ export function parseServeTable(
   for (const [key, value] of Object.entries(serve)) {
     const found = keys.get(key);
     if (found === undefined) throw unknownKey(key, { place: "[serve]", known: [...keys.keys()] }, file);
-    values[found.name] = parseValue(found.spec, value, (why) => refused(file, `${key} of [serve]${why}`, seeSettings));
+    values[found.name] = parseValue(found.spec, value, (why) => refused(file, `${key} of [serve]${why}`));
   }
   return values;
 }
@@ -248,5 +248,3 @@ function parseValue(spec: OptionSpec<unknown>, value: SettingValue, wrong: (why:
     throw isMillraceError(error) ? wrong(`: ${error.message.replace(/\.$/, "")}`) : error;
   }
 }
-
-const seeSettings = "`millrace config get` lists every setting; docs/reference.md says what each does.";
