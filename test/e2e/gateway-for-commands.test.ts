@@ -24,9 +24,6 @@ interface Written {
 
 const gatewayOf = (home: string) => JSON.parse(readFileSync(fileOf(home), "utf8")) as Written;
 
-/** A gateway that is idle at once ends within seconds. */
-const soon = (home: string) => ({ home, ...withLimits({ idleMs: 2_000 }) });
-
 async function untilGone(home: string, pid: number): Promise<void> {
   await expect.poll(() => existsSync(fileOf(home)) || processRuns(pid), { timeout: patienceMs }).toBe(false);
 }
@@ -82,14 +79,6 @@ test("chats that are started at once share one gateway", async () => {
   const { pid } = gatewayOf(home);
   expect(await millrace(["stop"], { home })).toMatchObject({ code: 0, stdout: expect.stringContaining(`${pid}`) });
   expect(await millrace(["stop"], { home })).toMatchObject({ code: 0, stdout: "No gateway runs.\n" });
-});
-
-test("a gateway that a command started ends by itself, and the next command starts another", async () => {
-  const { home } = await ideHome();
-  expect((await millrace(["chat", "count to 3"], soon(home))).stdout).toBe("1, 2, 3\n");
-  const pids = [gatewayOf(home).pid];
-  await untilGone(home, pids[0] ?? 0);
-  expect((await millrace(["chat", "count to 2"], soon(home))).stdout).toBe("1, 2\n");
 });
 
 test("a gateway that is idle after a moment loses no question of the chats that come", async () => {

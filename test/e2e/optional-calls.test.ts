@@ -24,7 +24,6 @@ const beside = [
 /** The builds, by the calls that they lack. */
 const builds: readonly (readonly [name: string, missing: readonly string[]])[] = [
   ["nothing", []],
-  ...[steps, transcript, ...beside].map((rpc) => [rpc, [rpc]] as const),
   ["everything but the transcript", [steps, ...beside]],
   ["everything but the steps", [transcript, ...beside]],
 ];

@@ -44,19 +44,12 @@ async function configured(plan: AgentPlan, entry = "", program = "scripted") {
 
 describe("an agent that its owner lets act", () => {
   it("is refused before anything is sent where no mode of its session is restrictive", async () => {
-    for (const modes of [
-      ["bypassPermissions", "acceptEdits"],
-      ["no-ask", "plan-and-execute"],
-      ["yolo", "something-new"],
-      [],
-    ]) {
-      const { question, prompts } = await configured({ modes });
-      await expect(question()).rejects.toMatchObject({
-        status: 403,
-        message: expect.stringMatching(/"fake": it could act without asking.*allow_actions = true/s),
-      });
-      expect(prompts()).toBe(0);
-    }
+    const { question, prompts } = await configured({ modes: ["bypassPermissions", "acceptEdits"] });
+    await expect(question()).rejects.toMatchObject({
+      status: 403,
+      message: expect.stringMatching(/"fake": it could act without asking.*allow_actions = true/s),
+    });
+    expect(prompts()).toBe(0);
   });
 
   it("is asked where its user allows that by name, and what it did is no failure", async () => {
@@ -81,26 +74,16 @@ describe("an agent that its owner lets act", () => {
     expect(order.indexOf("title")).toBeLessThan(order.indexOf("accepted"));
   });
 
-  it.each([
-    ["codex-acp", "@agentclientprotocol/codex-acp", "2.5.0", "@agentclientprotocol/codex-acp"],
-    ["claude-agent-acp", "@agentclientprotocol/claude-agent-acp", "0.54.1", "@agentclientprotocol/claude-agent-acp"],
-    ["claude-code-acp", "@zed-industries/claude-code-acp", "0.16.2", "@agentclientprotocol/claude-agent-acp"],
-    ["codex-acp", "codex-acp", "0.16.0", "@agentclientprotocol/codex-acp"],
-  ])(
-    "%s is refused before anything is sent where it is %s %s, which was not tried",
-    async (program, agentName, agentVersion, npm) => {
-      const { question, prompts } = await configured(
-        { agentName, agentVersion, modes: ["plan", "read-only"] },
-        "",
-        program,
-      );
-      const message = expect.stringMatching(
-        `it says that it is "${agentName} ${agentVersion}".*npm install -g ${npm}@latest`,
-      );
-      await expect(question()).rejects.toMatchObject({ status: 403, message });
-      expect(prompts()).toBe(0);
-    },
-  );
+  it("is refused before anything is sent where its version was not tried", async () => {
+    const agentName = "@zed-industries/claude-code-acp";
+    const plan = { agentName, agentVersion: "0.16.2", modes: ["plan", "read-only"] };
+    const { question, prompts } = await configured(plan, "", "claude-code-acp");
+    const message = expect.stringMatching(
+      `it says that it is "${agentName} 0.16.2".*npm install -g @agentclientprotocol/claude-agent-acp@latest`,
+    );
+    await expect(question()).rejects.toMatchObject({ status: 403, message });
+    expect(prompts()).toBe(0);
+  });
 
   it("is used where it is newer than those that were tried, in the mode that it is known for", async () => {
     const plan = {
@@ -193,54 +176,39 @@ describe("a text that looks like a command of the agent", () => {
 });
 
 describe("an agent whose tools are taken away", () => {
-  const step = (status: string, kind = "read") => ({
+  const step = (status: string) => ({
     sessionUpdate: "tool_call",
     toolCallId: "t",
-    kind,
+    kind: "read",
     title: "Read key",
     status,
   });
   const plan: AgentPlan = { agentName: "gemini-cli", agentVersion: "0.61.0", modes: ["default", "plan"] };
 
-  it.each(["read", "search", "fetch", "think", "other"])(
-    "ends its turn by name where it uses one, a look too: %s",
-    async (kind) => {
-      const { question } = await configured(
-        { ...plan, updates: [step("in_progress", kind), step("completed", kind)] },
-        "",
-        "gemini",
-      );
-      await expect(question()).rejects.toMatchObject({
-        message: expect.stringMatching(/The agent "fake" .*Read key.*stopped the turn/),
-      });
-    },
-  );
+  it("ends its turn by name where it uses one, a look too", async () => {
+    const { question } = await configured({ ...plan, updates: [step("in_progress"), step("completed")] }, "", "gemini");
+    await expect(question()).rejects.toMatchObject({
+      message: expect.stringMatching(/The agent "fake" .*Read key.*stopped the turn/),
+    });
+  });
 
   it.each([
     ["a tool that it does not have", [step("pending"), step("failed")]],
-    ["the shortening of its conversation", [{ ...step("completed", "think"), title: "Compact conversation" }]],
+    ["the shortening of its conversation", [{ ...step("completed"), kind: "think", title: "Compact conversation" }]],
   ])("goes on after %s", async (_, updates) => {
     const { question } = await configured({ ...plan, updates }, "", "gemini");
     expect((await question()).choices[0]?.message.content).toBe("Hello there, friend.");
   });
 
-  it.each([
-    ["opencode", "qwen-code"],
-    ["qwen", "OpenCode"],
-    ["scripted", "@agentclientprotocol/claude-agent-acp"],
-    ["gemini", "scripted"],
-  ])(
-    "is refused before anything is sent where its command is %s and it says that it is %s",
-    async (program, agentName) => {
-      const { question, prompts, journal } = await configured({ agentName }, "", program);
-      await expect(question()).rejects.toMatchObject({
-        status: 403,
-        message: expect.stringMatching(/"fake": it says that it is ".*Start the agent by its own program/s),
-      });
-      expect(prompts()).toBe(0);
-      expect(journal().some(({ what }) => what === "mode")).toBe(false);
-    },
-  );
+  it("is refused before anything is sent where it says that it is another one than its command", async () => {
+    const { question, prompts, journal } = await configured({ agentName: "qwen-code" }, "", "opencode");
+    await expect(question()).rejects.toMatchObject({
+      status: 403,
+      message: expect.stringMatching(/"fake": it says that it is ".*Start the agent by its own program/s),
+    });
+    expect(prompts()).toBe(0);
+    expect(journal().some(({ what }) => what === "mode")).toBe(false);
+  });
 });
 
 describe("an agent that does not keep to the protocol", () => {
@@ -270,30 +238,18 @@ describe("an agent that does not keep to the protocol", () => {
     await expect.poll(() => processRuns(pid), { timeout: 60_000 }).toBe(false); // it does not listen to the cancel
   });
 
-  it.each([
-    ["mute", "initialize"],
-    ["mute", "session/new"],
-    ["mumbles", "initialize"],
-    ["mumbles", "session/new"],
-  ] as const)(
-    "%s at %s: the request fails within ten seconds or so, names it, and asks nothing",
-    async (how, method) => {
-      const { question, served, prompts } = await configured({ [how]: method });
-      await expect(question()).rejects.toMatchObject({
-        message: expect.stringMatching(/The agent "fake" has not (?:answered|listed)/),
-      });
-      const models = async () => {
-        const headers = { authorization: `Bearer ${served.key}` };
-        const startedAt = performance.now();
-        await fetch(`${served.url}/v1/models`, { headers });
-        return performance.now() - startedAt;
-      };
-      await models();
-      const [again, health] = [await models(), await timed(() => fetch(`${served.url}/health`))];
-      expect(again).toBeLessThan(2_000 + 20 * health); // it does not wait for the agent again
-      expect(prompts()).toBe(0);
-    },
-  );
+  it("does not answer: the request fails within ten seconds or so, names it, and asks nothing", async () => {
+    const { question, served, prompts } = await configured({ mumbles: "session/new" });
+    await expect(question()).rejects.toMatchObject({
+      message: expect.stringMatching(/The agent "fake" has not (?:answered|listed)/),
+    });
+    const headers = { authorization: `Bearer ${served.key}` };
+    const models = () => timed(() => fetch(`${served.url}/v1/models`, { headers }));
+    await models();
+    const [again, health] = [await models(), await timed(() => fetch(`${served.url}/health`))];
+    expect(again).toBeLessThan(2_000 + 20 * health); // it does not wait for the agent again
+    expect(prompts()).toBe(0);
+  });
 
   it("replies before the last half of its answer: the whole answer arrives", async () => {
     const { client, question } = await configured({ lateMs: 100 });

@@ -133,25 +133,6 @@ test.runIf(process.platform !== "win32")(
 );
 
 test.runIf(mayMount)(
-  "a disk that fills up in the middle of answers ends none of them",
-  async () => {
-    const home = temporaryHome();
-    const disk = smallDisk(40);
-    const ide = await simulator({ home, profile: "devin-3", turn: { ...answer, holdAfter: 600 } });
-    const served = await gateway({ home, env: { MILLRACE_HOME: join(disk.folder, "millrace") } });
-    const begun = Array.from({ length: 20 }, () => Promise.withResolvers<void>());
-    const reads = begun.map(async ({ resolve }, at) => read(await post(served, `disk-${at}.`), () => resolve()));
-    await Promise.all(begun.map(({ promise }) => promise));
-    disk.fill();
-    await ide.release();
-    const whole = (await Promise.all(reads)).filter(({ text, isWhole }) => isWhole && text.length >= size);
-    expect(whole).toHaveLength(20);
-    disk.free();
-  },
-  120_000,
-);
-
-test.runIf(mayMount)(
   "in a home that cannot be written a request with tools is answered, with the tools in prose",
   async () => {
     const home = temporaryHome();

@@ -26,35 +26,33 @@ async function asked(target: GatewayProcess, question: string, key?: string) {
 
 /** Mounting needs a right that not every user has: a reason to skip. */
 for (const [fault, { begin, end }] of Object.entries(faults)) {
-  for (const how of ["stopped", "killed"] as const) {
-    test.skipIf(!mayMount)(
-      `a gateway that was ${how} and starts on a ${fault} disk refuses what has a key, answers the rest from memory, and asks nothing twice`,
-      async () => {
-        const home = temporaryHome();
-        const disk = smallDisk(16);
-        const ide = await simulator({ home, turn: { rate: 800, size: 400 } });
-        const env = { MILLRACE_HOME: join(disk.folder, "data") };
-        const args = ["--continuity", "off"];
-        const first = await gateway({ home, env, args });
-        const before = await asked(first, "held", "held");
-        await (how === "killed" ? first.kill() : first.stop());
+  test.skipIf(!mayMount)(
+    `a gateway that was killed and starts on a ${fault} disk refuses what has a key, answers the rest from memory, and asks nothing twice`,
+    async () => {
+      const home = temporaryHome();
+      const disk = smallDisk(16);
+      const ide = await simulator({ home, turn: { rate: 800, size: 400 } });
+      const env = { MILLRACE_HOME: join(disk.folder, "data") };
+      const args = ["--continuity", "off"];
+      const first = await gateway({ home, env, args });
+      const before = await asked(first, "held", "held");
+      await first.kill();
 
-        begin(disk);
-        const second = await gateway({ home, env, args });
-        expect(await degradedGauge(second)).toBe(1);
-        await expect(asked(second, "new", "new")).rejects.toMatchObject({ status: 503, code: "unavailable" });
-        expect((await asked(second, "without a key")).degraded).toBe("true");
-        const prompts = async () => (await ide.report()).messages.length;
-        expect(await prompts()).toBe(2);
+      begin(disk);
+      const second = await gateway({ home, env, args });
+      expect(await degradedGauge(second)).toBe(1);
+      await expect(asked(second, "new", "new")).rejects.toMatchObject({ status: 503, code: "unavailable" });
+      expect((await asked(second, "without a key")).degraded).toBe("true");
+      const prompts = async () => (await ide.report()).messages.length;
+      expect(await prompts()).toBe(2);
 
-        end(disk);
-        await expect.poll(() => degradedGauge(second), { timeout: patienceMs }).toBe(0);
-        expect(await asked(second, "held", "held")).toMatchObject({ text: before.text, joined: "key" });
-        expect(await asked(second, "new", "new")).toMatchObject({ joined: "no", degraded: "false" });
-        expect(await prompts()).toBe(3);
-      },
-    );
-  }
+      end(disk);
+      await expect.poll(() => degradedGauge(second), { timeout: patienceMs }).toBe(0);
+      expect(await asked(second, "held", "held")).toMatchObject({ text: before.text, joined: "key" });
+      expect(await asked(second, "new", "new")).toMatchObject({ joined: "no", degraded: "false" });
+      expect(await prompts()).toBe(3);
+    },
+  );
 }
 
 test.skipIf(!mayMount)(

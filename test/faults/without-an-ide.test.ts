@@ -1,6 +1,5 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type OpenAI from "openai";
 import { APIError } from "openai";
 import { expect, test } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
@@ -19,9 +18,8 @@ async function worldOfTwo() {
   const redis = await redisServer();
   const ide = await simulator({ home, turn: { rate: 500, size: 400, holdAfter: 200 } });
   const env = { ...sharedStore(redis.url, home, "b"), MILLRACE_IDE_ONLY_HOME: empty };
-  const startFirst = () => gateway({ home, env: sharedStore(redis.url, home, "a") });
-  const first = await startFirst();
-  return { ide, first, startFirst, second: await gateway({ home: empty, env }), env, empty };
+  const first = await gateway({ home, env: sharedStore(redis.url, home, "a") });
+  return { ide, first, second: await gateway({ home: empty, env }), env, empty };
 }
 
 test.skipIf(!redisInstalled)(
@@ -62,28 +60,6 @@ test.skipIf(!redisInstalled)(
     expect((await ide.report()).messages).toHaveLength(1);
   },
 );
-
-test.skipIf(!redisInstalled)(
-  "a gateway without an IDE leaves the turn of one that was killed to the next one of its home, and serves its end",
-  async () => {
-    const { ide, first, startFirst, second } = await worldOfTwo();
-    const stream = await openai(first).chat.completions.create({ ...ask("write"), stream: true }, { headers });
-    await untilText(stream);
-    await first.kill();
-    await startFirst();
-    await ide.release();
-    const { text, reason } = await collect(
-      await openai(second).chat.completions.create({ ...ask("write"), stream: true }, { headers }),
-    );
-    expect([text.length, reason]).toEqual([400, "stop"]);
-    expect((await ide.report()).messages).toHaveLength(1);
-  },
-);
-
-/** Reads until the first text has come. */
-async function untilText(stream: AsyncIterable<OpenAI.ChatCompletionChunk>): Promise<void> {
-  for await (const chunk of stream) if (chunk.choices[0]?.delta.content) return;
-}
 
 test("without an IDE the answer is 424, with what was looked at and what to do; it works once the IDE is there", async () => {
   const home = temporaryHome();

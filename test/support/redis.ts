@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
@@ -52,34 +51,4 @@ export async function redisServer(): Promise<RedisProcess> {
   });
   await server.start();
   return server;
-}
-
-/** A server for one test on a port of its own, for tests that put something between it and a gateway. Answers the port. */
-export async function redisServerOnPort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const { port } = probe.address() as AddressInfo; // it listens on a port
-  probe.close();
-  await once(probe, "close");
-  const options = [
-    "--port",
-    String(port),
-    "--bind",
-    "127.0.0.1",
-    "--save",
-    "",
-    "--appendonly",
-    "no",
-    "--dir",
-    tmpdir(),
-  ];
-  const child = spawn(redisProgram, options, { stdio: ["ignore", "pipe", "inherit"] });
-  onTestFinished(async () => {
-    const exited = once(child, "exit");
-    child.kill("SIGKILL");
-    await exited;
-  });
-  for await (const chunk of child.stdout) if (String(chunk).includes("eady to accept connections")) break;
-  child.stdout.resume();
-  return port;
 }

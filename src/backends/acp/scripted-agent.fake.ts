@@ -253,18 +253,15 @@ if (plan().grandchild === true) {
   const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { detached: true, stdio: "ignore" });
   writeFileSync(join(folder, "grandchild"), String(child.pid));
 }
-const muffled = plan().mute ?? plan().mumbles;
-if (muffled !== undefined) {
+if (plan().mumbles !== undefined) {
   // Below the SDK, which always answers: the request is taken out of the input.
   process.stdin.setEncoding("utf8");
   process.stdin.on("data", (text: string) => {
     for (const line of text.split("\n").filter((each) => each !== "")) {
       const { id, method } = JSON.parse(line) as { readonly id?: number; readonly method?: string };
       const result = { protocolVersion: 1, agentCapabilities: {}, sessionId: "s", ...modesNow() };
-      const said =
-        method === muffled ? (plan().mumbles === undefined ? undefined : { id: 4_711, result }) : { id, result };
-      if (said !== undefined && id !== undefined)
-        process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...said })}\n`);
+      const said = { id: method === plan().mumbles ? 4_711 : id, result };
+      if (id !== undefined) process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...said })}\n`);
     }
   });
 } else {

@@ -26,9 +26,8 @@ export interface AgentPlan {
   readonly loadedModes?: unknown;
   /** Writes this file without asking, and reports it as a tool. */
   readonly writes?: string;
-  /** Never answers this method, or answers it with another id. */
-  readonly mute?: "initialize" | "session/new";
-  readonly mumbles?: "initialize" | "session/new";
+  /** Answers this method with another id. */
+  readonly mumbles?: "session/new";
   /** Writes a part of a line after half of the answer, and then nothing more. */
   readonly halfLine?: boolean;
   /** Writes a line of so many arrays within each other after half of the answer. */
