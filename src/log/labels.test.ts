@@ -90,7 +90,7 @@ test("an answer that another process goes on with is whole in its outline", asyn
   expect(await one.getLabel(record.turnId)).toMatchObject({
     outline: [
       { type: "text", characters: 5, eventId: "a1", atMs },
-      { type: "finished", eventId: "a3" },
+      { type: "finished", eventId: "a3-2" },
     ],
   });
 });
