@@ -15,7 +15,7 @@ const target: Target = {
 function keyOf(name: string): SetupKey {
   const words = ["millrace", "keys", "--value", "--for", name];
   const command = words.join(" ");
-  return { value: "…", variable: "…", words, command, typed: command, file: `~/.millrace/setup/${name}.key` };
+  return { value: "…", variable: "…", words, command, typed: command };
 }
 const place: Machine = { homeFolder: "~", env: {}, platform: "linux", ownFolder: "~/.millrace" };
 

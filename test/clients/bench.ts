@@ -165,7 +165,7 @@ export class Bench {
   get setupKey(): SetupKey {
     const words = ["printf", "%s", this.key];
     const command = words.join(" ");
-    return { value: this.key, variable: "MILLRACE_OFTHISSETUP_API_KEY", words, command, typed: command, file: "" };
+    return { value: this.key, variable: "MILLRACE_OFTHISSETUP_API_KEY", words, command, typed: command };
   }
 
   /** The client's own user. */

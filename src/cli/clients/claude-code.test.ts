@@ -17,7 +17,7 @@ const target: Target = {
 
 afterEach(() => rmSync(homeFolder, { recursive: true, force: true }));
 
-const key = { value: "k", variable: "V", command: "key", typed: "key", words: ["key"], file: "k" };
+const key = { value: "k", variable: "V", command: "key", typed: "key", words: ["key"] };
 
 /** What `setup` sets under `env`, for a user with these variables in the settings. */
 function setUp(own: Readonly<Record<string, string>>, of = target): Readonly<Record<string, unknown>> {

@@ -83,8 +83,6 @@ export interface SetupKey extends ClientKey {
   readonly typed: string;
   /** The command that prints it, as a program and its arguments. */
   readonly words: readonly string[];
-  /** The file that holds it, mode 0600. */
-  readonly file: string;
 }
 
 /** One client, as data: how its configuration is changed, and how it is started without changing it. */

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Secret } from "../../base/secret.ts";
 import type { CommandContext } from "../command.ts";
-import { clientKeyFile, variableOf } from "../keys/client-key.ts";
+import { variableOf } from "../keys/client-key.ts";
 import { askNumbers, canAsk } from "../terminal/ask-yes.ts";
 import { nothingHere } from "../terminal/exit-codes.ts";
 import { isOnPath, millraceCommand, millraceWords, typedCommand } from "../terminal/own-command.ts";
@@ -74,6 +74,5 @@ export function setupKey({ name }: Client, key: Secret, machine: Machine): Setup
     words: [...millraceWords(machine), ...words],
     command: `${millraceCommand(machine)} ${words.join(" ")}`,
     typed: `${typedCommand(machine)} ${words.join(" ")}`,
-    file: clientKeyFile({ folder: machine.ownFolder }, name),
   };
 }

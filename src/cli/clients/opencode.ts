@@ -20,7 +20,7 @@ import {
 /** How the plugin's address ends: installed or built, and in a clone. */
 const pluginEndings = ["/dist/node/opencode.js", "/src/opencode/plugin.ts"];
 
-/** OpenCode: `setup` installs the plugin; `run` sets a provider in the environment. */
+/** OpenCode: `setup` installs the plugin, which alone has the key and sends it to nobody else; `run` sets a provider in the environment. */
 export const openCode: Client = {
   name: "opencode",
   title: "OpenCode",
@@ -28,16 +28,8 @@ export const openCode: Client = {
   install: npm("opencode-ai"),
   isKeyless: true,
   managed: managedBy("opencode", ["opencode"]),
-  edits: ({ model, small }, _key, machine) =>
-    editsOf("opencode", machine, [
-      put("plugin", openCodePlugin, { key: "", formerly: pluginEndings }),
-      put("model", `millrace/${model}`),
-      put("small_model", `millrace/${small}`, small === model ? { ifThere: true } : {}),
-    ]),
-  notes: (target) => [
-    "The plugin finds or starts the gateway by itself; all models of the account are under `millrace/`.",
-    ...smallNote(target),
-  ],
+  edits: (target, _key, machine) => pluginIn("opencode", target, machine),
+  notes: pluginNotes,
   launch: (target, run) => ({ env: { OPENCODE_CONFIG_CONTENT: fenced(target, run) } }),
 };
 
@@ -47,20 +39,30 @@ export const kilo: Client = {
   title: "Kilo",
   programs: ["kilo"],
   install: npm("@kilocode/cli"),
+  isKeyless: true,
   managed: managedBy("kilo", ["kilo", "opencode"]),
-  edits: (target, { file }, machine) => {
-    const { model, provider } = openCodeConfig(target, `{file:${file}}`);
-    return editsOf("kilo", machine, [put("provider.millrace", provider.millrace), put("model", model)]);
-  },
-  notes: () => ["All of these models are in Kilo's list under `millrace/`."],
+  edits: (target, _key, machine) => pluginIn("kilo", target, machine),
+  notes: pluginNotes,
   launch: (target, run) => ({ env: { KILO_CONFIG_CONTENT: fenced(target, run) } }),
 };
 
+function pluginNotes(target: Target): readonly string[] {
+  return [
+    "The plugin finds or starts the gateway by itself; all models of the account are under `millrace/`.",
+    ...smallNote(target),
+  ];
+}
+
 /**
- * Each value in the file whose value counts. OpenCode reads `.json` and then `.jsonc`: the later value wins, a whole list as well. So a value
+ * The plugin and the models, each in the file whose value counts. OpenCode reads `.json` and then `.jsonc`: the later value wins, a whole list as well. So a value
  * goes where its member stands last, else into the last file that is there; where none is, into the one that OpenCode itself would make.
  */
-function editsOf(name: string, machine: Machine, values: readonly SetValue[]): readonly FileEdit[] {
+function pluginIn(name: string, { model, small }: Target, machine: Machine): readonly FileEdit[] {
+  const values = [
+    put("plugin", openCodePlugin, { key: "", formerly: pluginEndings }),
+    put("model", `millrace/${model}`),
+    put("small_model", `millrace/${small}`, small === model ? { ifThere: true } : {}),
+  ];
   const [json, jsonc] = [`${name}.json`, `${name}.jsonc`].map((each) => join(xdgConfig(machine, name), each));
   const files = [json, jsonc].filter((file = "") => existsSync(file));
   const fileOf = ({ path: [member = ""] }: SetValue) =>

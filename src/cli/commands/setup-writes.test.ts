@@ -78,7 +78,7 @@ describe("what setup writes", () => {
       expect((await millrace(["setup", client, "--model", "model-a", "--yes"])).code).toBe(0);
       return read(name);
     };
-    for (const client of ["qwen-code", "pi", "kilo", "droid", "continue", "crush"]) {
+    for (const client of ["qwen-code", "pi", "droid", "continue", "crush"]) {
       const text = await written(client);
       expect([client, text.includes("200000"), text.includes("64000")]).toEqual([client, true, true]);
     }
@@ -94,7 +94,7 @@ describe("what setup writes", () => {
   it("has each model by the API of its vendor for droid, which warns of every other one in the user's place", () => {
     const models = ["claude-opus-4.6", "gpt-5.5", "kimi-k2"].map(listed);
     const target = { url: "http://x", model: "kimi-k2", models, small: "kimi-k2", newest: {} };
-    const key = { value: "k", variable: "K", words: ["k"], command: "k", typed: "k", file: "k" };
+    const key = { value: "k", variable: "K", words: ["k"], command: "k", typed: "k" };
     const machine = { homeFolder: "/home/me", ownFolder: "/home/me/.millrace", env: {}, platform: "linux" } as const;
     const [edit] = droid.edits?.({ ...target, shell: "sh" }, key, machine) ?? [];
     expect(edit?.kind === "json" && edit.set.map(({ value }) => value)).toMatchObject([

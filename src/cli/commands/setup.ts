@@ -5,7 +5,7 @@ import { applyChanges, type PlannedChange, planChanges, planUndo, undoChanges } 
 import { type Client, notesOf, secretWith, type Target } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
 import { isInstalled, pickClients, setUpClients, setupKey } from "../clients/installed.ts";
-import { openCode } from "../clients/opencode.ts";
+import { kilo, openCode } from "../clients/opencode.ts";
 import { statusline } from "../clients/statusline.ts";
 import { readTarget, targetWithoutModels, withoutTarget } from "../clients/target.ts";
 import { type CommandContext, defineCommand, type OptionValues } from "../command.ts";
@@ -80,7 +80,8 @@ export const setupCommand = defineCommand({
       };
     });
     const take = ({ client: { name, isKeyless }, value, changes }: (typeof planned)[number]) => {
-      if (!isKeyless) issueClientKey(settings, name, value, io.clock.now());
+      if (isKeyless) endClientKey(settings, name, io.clock.now());
+      else issueClientKey(settings, name, value, io.clock.now());
       applyChanges(settings.folder, name, changes);
     };
     const ofAll = [...gatewayNotes(meant), ...proxyNotes(io.env, target)];
@@ -105,9 +106,9 @@ export const setupCommand = defineCommand({
   },
 });
 
-/** How the gateway comes to run, which a client but OpenCode's plugin does not start. */
+/** How the gateway comes to run: the plugin of OpenCode and Kilo alone starts it. */
 function gatewayNotes(meant: readonly Client[]): readonly string[] {
-  if (meant.every(({ name }) => name === openCode.name)) return [];
+  if (meant.every((client) => client === openCode || client === kilo)) return [];
   return [
     "The gateway must run while you use it: `millrace serve --background` starts it, `millrace service install` also at each login.",
   ];

@@ -4,11 +4,11 @@ import { bundleFolder } from "../../support/gateway-process.ts";
 import type { Bench, Ran } from "../bench.ts";
 import { openForeignHost } from "./foreign-host.ts";
 import { expect, hostColumns, type Journey } from "./journey.ts";
-import { type Planting, plantings, proxiesAt, proxyLines } from "./plantings.ts";
+import { type Planting, plantings, proxiesAt, proxyLines, serverFiles } from "./plantings.ts";
 import { answered } from "./setup.ts";
 
-/** Where another host is named. `project's proxy`: the project's files name a proxy and nothing else. */
-const places = ["user", "project", "project's proxy", "environment", "proxy"] as const;
+/** Where another host is named. `project's address`, `project's proxy`: the project's files name that and nothing else. */
+const places = ["user", "project", "project's address", "project's proxy", "environment", "proxy"] as const;
 type Place = (typeof places)[number];
 type Way = "run" | "setup";
 
@@ -19,9 +19,13 @@ type Way = "run" | "setup";
  */
 export function plantedJourneys(which: "each" | "together" | "some"): readonly Journey[] {
   const alone = which === "each" ? places.map((place) => [place]) : [];
-  const ofProject: readonly (readonly Place[])[] = [["project", "project's proxy"], ["project's proxy"]];
+  const ofProject: readonly (readonly Place[])[] = [
+    ["project", "project's proxy"],
+    ["project's address"],
+    ["project's proxy"],
+  ];
   const cells: Readonly<Record<Way, readonly (readonly Place[])[]>> = {
-    run: [places, ...alone],
+    run: [places.filter((place) => place !== "project's address"), ["project's address"], ...alone],
     setup: [
       places.filter((place) => !place.startsWith("project")),
       ...ofProject,
@@ -50,6 +54,7 @@ function journeyOf(planting: Planting, way: Way, cell: readonly Place[]): Journe
         const ran = await asked(bench, planting, way, { cell, host: host.url });
         const { seen } = host;
         const shown = `${seen.join("\n").slice(0, 1_500)}\n--- ${ran.stdout.slice(-800)}\n--- ${ran.stderr.slice(-800)}`;
+        expect(seen.length > 0 || !ran.killed, "it was killed before it asked anybody", shown);
         const gotKey = (line: string) => line.includes(bench.key) || /mr[kr]?_[\w-]{43}/.test(line);
         expect(!seen.some(gotKey), "the other host got a key", shown);
         // the server that the project names is the user's choice
@@ -79,6 +84,7 @@ async function asked(
   prepare?.(bench);
   if (has("user")) plant(bench, planting.user(host, bench));
   if (has("project")) plant(bench, planting.project(host, bench));
+  if (has("project's address")) plant(bench, { ...serverFiles(host), ...planting.projectAddress?.(host, bench) });
   if (has("project's proxy")) plant(bench, { ".env": proxyLines(host), ...planting.projectProxy?.(host) });
   const env = {
     ...quiet,
@@ -95,7 +101,7 @@ async function asked(
   const printed = done.stdout + done.stderr;
   const lines = printed.match(/export \w+=(?:'[^']*'|"[^"]*")|echo "\w+=[^"]*" >> \S+/g) ?? [];
   const script = [...lines, ...(enter?.(printed) ?? []), 'exec "$@"'].join("\n");
-  const patienceMs = cell.some(isOfProject) ? 60_000 : bench.patienceMs; // a client may ask the project's host again and again
+  const patienceMs = cell.some(isOfProject) ? 120_000 : bench.patienceMs; // a client may ask the project's host again and again
   return bench.run("sh", ["-c", script, "sh", program, ...setup(bench)], { env, patienceMs });
 }
 
