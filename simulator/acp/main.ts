@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import module from "node:module";
 import process from "node:process";
+import { acpOptions } from "./acp-options.ts";
 import type { AgentSettings } from "./desk/desk-protocol.ts";
 
 /*
@@ -16,7 +17,6 @@ if (settingsFile === undefined) {
 const settings = JSON.parse(readFileSync(settingsFile, "utf8")) as AgentSettings; // written by install.ts
 if (settings.compileCache !== undefined) module.enableCompileCache?.(settings.compileCache);
 
-const { runCommand } = await import("./commands.ts");
-const ran = runCommand(settings, args);
-if (typeof ran === "number") process.exitCode = ran;
-else await (await import("./serve-acp.ts")).serveAcp(settings, args, ran);
+const options = acpOptions(args);
+if (typeof options === "number") process.exitCode = options;
+else await (await import("./serve-acp.ts")).serveAcp(settings, args, options);

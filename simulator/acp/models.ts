@@ -46,17 +46,3 @@ const freeModel = {
 export function agentModels(free: boolean): readonly AgentModel[] {
   return free ? [freeModel] : [...paid, freeModel];
 }
-
-/** Ids that `devin models list` names and ACP refuses. */
-const listedOnly: readonly AgentModel[] = [
-  { ...usual, id: "adaptive", name: "Adaptive", family: "Adaptive", credits: 1 },
-];
-
-/** `devin models list --format json`. */
-export function modelList(free: boolean) {
-  const families = new Map<string, { model_uid: string; label: string }[]>();
-  for (const { id, name, family } of [...agentModels(free), ...listedOnly]) {
-    families.set(family, [...(families.get(family) ?? []), { model_uid: id, label: name }]);
-  }
-  return { families: [...families].map(([name, variants]) => ({ name, variants })) };
-}

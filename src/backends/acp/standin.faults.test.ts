@@ -146,7 +146,7 @@ describe("the stand-in's devin", () => {
   test("the summarizer carries a framed request on instead of summarising it", async () => {
     await standin.simulator.setAgent({ summarizer: "unframed" });
     await standin.simulator.setTurn({ rate: "instant", text: "Carried on." });
-    const events = await ask(standin.agent({ styles: { text: "summarizer" } }));
+    const events = await ask(standin.agent(), { form: "tools" });
     await standin.simulator.setAgent({});
     expect(events.at(-1)).toMatchObject({ type: "finished", text: "Carried on." });
   });

@@ -5,8 +5,8 @@ import { basename, dirname, join } from "node:path";
 import process from "node:process";
 import { removeSync } from "./move-file.ts";
 
-/** The longest path of a socket that every system takes: it is cut off or refused from 104 bytes on macOS, and from 108 on Linux. */
-const longestPath = 103;
+/** The longest path of a socket that every system takes; bytes: it is cut off or refused from 104 on macOS, and from 108 on Linux. */
+export const longestSocket = 103;
 
 /**
  * A path by which a socket can be reached whose own path is too long: through a link to its folder in the folder for temporary files.
@@ -24,7 +24,7 @@ export function shortPath(
   file: string,
   temporary = tmpdir(),
 ): { readonly address: string | undefined; readonly link: string | undefined } {
-  const isShort = (path: string) => Buffer.byteLength(path) <= longestPath;
+  const isShort = (path: string) => Buffer.byteLength(path) <= longestSocket;
   if (isShort(file)) return { address: file, link: undefined };
   const link = linksTo(dirname(file), temporary).find(
     (each) => isShort(join(each, basename(file))) && mayWriteIn(dirname(each)),

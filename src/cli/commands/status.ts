@@ -9,7 +9,7 @@ import { failureOf, newestTurns } from "../chat/pick-turn.ts";
 import { setUpClients } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { withFinder } from "../compose/compose-ide.ts";
-import { spellBackend, spellEditor, spellTarget } from "../compose/health-details.ts";
+import { spellEditor, spellTarget } from "../compose/health-details.ts";
 import {
   askGateway,
   callGateway,
@@ -237,9 +237,10 @@ function spellFailure(failure: GatewayStatus["lastFailure"], nowMs: number): str
   return `${reason}, ${model}, ${spellAge(nowMs - Date.parse(at))} ago (\`millrace tail ${id.slice(-8)}\`)`;
 }
 
-function encodeStatus({ problems, gateway, pausedSince, limits, agents, hasService, ...status }: Status): object {
+function encodeStatus(status: Status): object {
+  const { problems, gateway, pausedSince, limits, agents, hasService } = status;
   return {
-    gateway: gateway === undefined ? null : encodeGateway(gateway),
+    gateway: gateway === undefined ? null : encodeGateway(gateway, spellPrompts(status)),
     paused: pausedSince !== undefined,
     paused_since: pausedSince ?? null,
     accounts: status.accounts,
@@ -260,14 +261,14 @@ function spellTailLost(turn: string): string {
 }
 
 /** The other members have their names in JSON. */
-function encodeGateway({ file, backend, ...known }: GatewayStatus): object {
+function encodeGateway({ file, backend, ...known }: GatewayStatus, promptsGoTo: string): object {
   return {
     ...known,
     pid: file?.pid ?? null,
     version: file?.version ?? null,
     started_by: file?.startedBy ?? "terminal",
     started_at: file === undefined ? null : new Date(file.startedAtMs).toISOString(),
-    prompts_go_to: backend === undefined ? null : spellBackend(backend),
+    prompts_go_to: backend === undefined ? null : promptsGoTo,
   };
 }
 

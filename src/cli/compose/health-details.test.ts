@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { DiscoveryResult } from "../../ide/ide.ts";
-import { healthDetails, spellBackend, spellEditor, spellTarget } from "./health-details.ts";
+import { healthDetails, spellEditor, spellTarget } from "./health-details.ts";
 
 const none: DiscoveryResult = { ides: [], agents: [], apps: [], readSavedPlans: async () => [], trace: [], atMs: 0 };
 const backends = {
@@ -34,24 +34,15 @@ test("health waits 50 ms for a search of the IDE at most, and then says what the
   expect(await details()).toMatchObject(found(2_000));
 });
 
-test.each([
-  [{ kind: "cascade", why: "because" }, "Cascade: because"],
-  [{ kind: "acp", why: "because", product: "Devin CLI" }, "Devin CLI (ACP): because"],
-  [
-    { kind: "cascade", why: "because", beside: "Devin CLI" },
-    "Cascade: because; models that only its agent offers go to Devin CLI (ACP)",
-  ],
-  [{ kind: "none", why: "No IDE runs.", hint: "Start one." }, "nothing yet: No IDE runs. Start one."],
-])("%j is spelled as %s", (shown, words) => {
-  expect(spellBackend(shown)).toBe(words);
-});
-
 test("a newcomer reads the product, and the reason only where prompts go nowhere", () => {
   const editor = spellEditor("Devin Desktop 2.3 (formerly Windsurf)", "Teams");
   expect(spellTarget({ kind: "cascade", why: "because" }, editor)).toBe(
     "Devin Desktop 2.3 (formerly Windsurf) (Teams)",
   );
   expect(spellTarget({ kind: "acp", why: "because", product: "Devin CLI" }, editor)).toBe("Devin CLI");
+  expect(spellTarget({ kind: "raw_chat", why: "because", beside: "Devin CLI" }, undefined)).toBe(
+    "raw chat; models that only its agent offers go to Devin CLI (ACP)",
+  );
   expect(spellTarget({ kind: "none", why: "No IDE runs.", hint: "Start one." }, undefined)).toBe(
     "nothing yet: No IDE runs. Start one.",
   );

@@ -6,7 +6,9 @@ import { isMillraceError } from "../../base/errors.ts";
 import { ideName } from "../../base/ide-name.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
+import type { BackendInUse } from "../gateway-process/gateway-client.ts";
 import { nameWithKind } from "../serve/servers.ts";
+import { stateOf } from "./ide-verdicts.ts";
 
 /** How long an answer of `/health` waits for news of the IDE; ms. */
 const freshMs = 50;
@@ -60,22 +62,9 @@ function describeIdes({ ides, atMs }: DiscoveryResult): object {
       build,
       pid,
       signed_in: signedIn,
-      state: variant === "antigravity" ? "metered only" : signedIn ? "ready" : "not signed in",
+      state: stateOf({ variant, signed_in: signedIn }),
     })),
   };
-}
-
-/** Where prompts without an agent's name go now and why; or why they can go nowhere, and the next step. */
-export interface BackendInUse {
-  /** `acp`, `cascade`, `raw_chat`, `none`, or a word of another version's gateway. */
-  readonly kind: string;
-  readonly why: string;
-  /** The vendor's agent, where it is asked; `stand_in`: it is a stand-in's. */
-  readonly product?: string | undefined;
-  readonly stand_in?: boolean | undefined;
-  /** The vendor's agent, where prompts go to the language server: it takes those for models that only the agent offers. */
-  readonly beside?: string | undefined;
-  readonly hint?: string | undefined;
 }
 
 /** Sends no prompt and starts no agent. */
@@ -94,7 +83,6 @@ const names: Readonly<Record<string, string>> = {
   acp: "the agent program",
   cascade: "Cascade",
   raw_chat: "raw chat",
-  none: "nothing yet",
 };
 
 /** The editor that prompts go to, in the product's own words, with the plan of its account: `Devin Desktop 2.3 (formerly Windsurf) (Teams)`. */
@@ -102,24 +90,13 @@ export function spellEditor(product: string, plan: string | null | undefined): s
   return plan ? `${product} (${plan})` : product;
 }
 
-/** Where prompts go, for a newcomer: the product where all is well; `editor` where a language server answers. `doctor` has the reason. */
-export function spellTarget(backend: BackendInUse, editor: string | undefined): string {
-  if (backend.kind === "none") return spellBackend(backend);
-  const to = backend.kind === "acp" ? productOf(backend) : editor;
-  return `${to ?? names[backend.kind] ?? backend.kind}${spellBeside(backend)}`;
-}
-
-function productOf({ product, stand_in }: BackendInUse): string | undefined {
-  return product === undefined ? undefined : nameWithKind({ product, ...(stand_in === true ? { standIn: true } : {}) });
-}
-
-function spellBeside({ beside }: BackendInUse): string {
-  return beside === undefined ? "" : `; models that only its agent offers go to ${beside} (ACP)`;
-}
-
-/** Says in words where prompts go, why, and what to do if they go nowhere. */
-export function spellBackend(backend: BackendInUse): string {
-  const { kind, why, hint } = backend;
-  const to = `${productOf(backend) ?? names[kind] ?? kind}${kind === "acp" ? " (ACP)" : ""}`;
-  return `${to}: ${why}${hint === undefined ? "" : ` ${hint}`}${spellBeside(backend)}`;
+/**
+ * Where prompts go, for a newcomer: the product where all is well (`editor` where a language server answers), and why and what to do if they
+ * go nowhere. `doctor` has the reason.
+ */
+export function spellTarget({ kind, why, hint = "", ...to }: BackendInUse, editor: string | undefined): string {
+  if (kind === "none") return `nothing yet: ${why} ${hint}`.trim();
+  const agent = to.product && nameWithKind({ product: to.product, ...(to.stand_in === true ? { standIn: true } : {}) });
+  const beside = to.beside === undefined ? "" : `; models that only its agent offers go to ${to.beside} (ACP)`;
+  return `${(kind === "acp" ? agent : editor) ?? names[kind] ?? kind}${beside}`;
 }

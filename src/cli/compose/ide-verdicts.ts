@@ -78,7 +78,11 @@ export function ideVerdicts(
   return { read, mark };
 }
 
-function stateOf({ variant, problem, signed_in: signedIn }: IdeReport) {
+export function stateOf({
+  variant,
+  problem,
+  signed_in: signedIn,
+}: Pick<IdeReport, "variant" | "problem" | "signed_in">) {
   if (variant === "antigravity") return "metered only";
   if (problem !== undefined) return "not answering";
   return signedIn ? "ready" : "not signed in";

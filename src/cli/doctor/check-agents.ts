@@ -9,7 +9,8 @@ import type { DiscoveryResult } from "../../ide/ide.ts";
 import type { Models } from "../../models/model.ts";
 import { hostsFolder, spellHost } from "../agents/agent-spec.ts";
 import type { ComposedAgents } from "../agents/compose-agents.ts";
-import { type BackendInUse, backendInUse, spellTarget } from "../compose/health-details.ts";
+import { backendInUse, spellTarget } from "../compose/health-details.ts";
+import type { BackendInUse } from "../gateway-process/gateway-client.ts";
 import { type Finding, finding } from "../terminal/finding.ts";
 import { spellBytes, spellCount } from "../terminal/spell.ts";
 

@@ -187,6 +187,21 @@ export function spell(ms: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
+/** Where prompts without an agent's name go now and why; or why they can go nowhere, and the next step. */
+const backendSchema = z.looseObject({
+  /** `acp`, `cascade`, `raw_chat`, `none`, or a word of another version's gateway. */
+  kind: z.string(),
+  why: z.string(),
+  /** The vendor's agent, where it is asked; `stand_in`: it is a stand-in's. */
+  product: z.string().optional(),
+  stand_in: z.boolean().optional(),
+  /** The vendor's agent, where prompts go to the language server: it takes those for models that only the agent offers. */
+  beside: z.string().optional(),
+  hint: z.string().optional(),
+});
+
+export type BackendInUse = Readonly<z.output<typeof backendSchema>>;
+
 const healthSchema = z.looseObject({
   paused: z.unknown().optional(),
   refused: refusedSchema.optional(),
@@ -195,14 +210,7 @@ const healthSchema = z.looseObject({
   turn_limit: z.object({ most: z.number().nullable(), why: z.enum(["set", "shared", "alone"]) }).optional(),
   details: z
     .looseObject({
-      backend: z.looseObject({
-        kind: z.string(),
-        why: z.string(),
-        product: z.string().optional(),
-        stand_in: z.boolean().optional(),
-        beside: z.string().optional(),
-        hint: z.string().optional(),
-      }),
+      backend: backendSchema,
       log_problem: z.string().optional(),
       tail_lost: z.string().optional(),
       newer_agents: z.array(z.string()).optional(),

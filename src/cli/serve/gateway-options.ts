@@ -1,6 +1,7 @@
 import { toolWays } from "../../backends/acp/session/native-knowledge.ts";
 import { backendModes } from "../../backends/route/choose-backend.ts";
 import { MillraceError } from "../../base/errors.ts";
+import { longestSocket } from "../../base/node/socket-address.ts";
 import { type IdeOverrides, parseOverrides } from "../../ide/discover/overrides.ts";
 import { defaultRetention } from "../../log/store.ts";
 import type { OptionValues } from "../command.ts";
@@ -132,9 +133,6 @@ export function overridesOf(io: Pick<Io, "env">, options: IdeOptions): IdeOverri
   });
   return { ...overrides, pid: options.pid };
 }
-
-/** The longest path of a socket that every system takes; bytes. Source: `sun_path` of unix(7), and of macOS. */
-const longestSocket = 103;
 
 /**
  * Refuses what only all options together show, before a gateway is started, restarted, or a setting of it is written.

@@ -6,13 +6,13 @@ import type { Clock } from "../../../base/clock.ts";
 import { isObject, parseJson, writeJson } from "../../../base/json.ts";
 import { type Door, openDoor } from "../../../base/node/door.ts";
 import { isReply, longestLine, TextLines } from "../wire/lines.ts";
+import { GatewayConnection } from "./gateway-connection.ts";
 import type { LineLog } from "./line-log.ts";
 import type { SpawnedChild } from "./spawn-child.ts";
 import {
   type HostLook,
   type HostOptions,
   type LinesLost,
-  type News,
   type Order,
   type Refusal,
   type ToldNote,
@@ -30,8 +30,6 @@ const lookEveryMs = 10_000;
 /** Without a gateway the agent ends after so long also if a prompt runs: it may wait for an answer of ours. */
 const longestAloneMs = 60 * 60_000;
 const endGraceMs = 1_500;
-/** So many characters of lines are one write to a gateway. */
-const writtenAtOnce = 64 * 1024;
 
 interface HostParts {
   readonly options: HostOptions;
@@ -322,53 +320,4 @@ export class AgentHost {
 interface QueuedGateway {
   readonly serve: () => void;
   readonly refuse: () => void;
-}
-
-/** The gateway that is connected: it gets each line once, at its own pace. */
-class GatewayConnection {
-  readonly socket: Socket;
-  readonly #log: LineLog;
-  readonly #onRead: () => void;
-  #sent: number;
-  #isFull = false;
-  #news: News[] = [];
-
-  constructor(socket: Socket, welcome: Welcome, log: LineLog, onRead: () => void) {
-    this.socket = socket;
-    this.#log = log;
-    this.#onRead = onRead;
-    this.#sent = welcome.first;
-    this.#write(`${writeJson(welcome)}\n`);
-    this.pump();
-  }
-
-  get hasAll(): boolean {
-    return this.#sent === this.#log.next;
-  }
-
-  pump(): void {
-    while (!this.#isFull && !this.hasAll) {
-      let text = "";
-      while (!this.hasAll && text.length < writtenAtOnce) text += `<${this.#log.read(this.#sent++)}\n`;
-      this.#write(text);
-    }
-    if (!this.hasAll) return;
-    for (const news of this.#news.splice(0)) this.#write(`${writeJson(news)}\n`);
-  }
-
-  /** News are told after the lines before them. */
-  tell(news: News): void {
-    if (!("half" in news && this.#news.some((each) => "half" in each))) this.#news.push(news);
-    this.pump();
-  }
-
-  #write(text: string): void {
-    if (this.socket.write(text) || this.#isFull) return;
-    this.#isFull = true;
-    this.socket.once("drain", () => {
-      this.#isFull = false;
-      this.pump();
-      this.#onRead();
-    });
-  }
 }

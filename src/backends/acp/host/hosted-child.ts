@@ -6,7 +6,7 @@ import { parseJson, writeJson } from "../../../base/json.ts";
 import type { AgentChild, ChildHost, HostNote } from "../wire/agent-child.ts";
 import { TextLines } from "../wire/lines.ts";
 import { answered } from "./order-host.ts";
-import { residentMemory } from "./spawn-child.ts";
+import { residentMemory } from "./resident-memory.ts";
 import {
   type GatewayRole,
   type LinesLost,

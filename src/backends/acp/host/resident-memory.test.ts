@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseTasklist, residentMemory } from "./spawn-child.ts";
+import { parseTasklist, residentMemory } from "./resident-memory.ts";
 
 it.each([
   ['"devin.exe","4242","Console","1","123,456 K"\r\n', 123_456 * 1024],

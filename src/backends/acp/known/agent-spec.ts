@@ -1,5 +1,4 @@
 import type { Secret } from "../../../base/secret.ts";
-import type { PromptForm } from "../../backend.ts";
 
 /** The last part of the folder in which agents run, by which they name their sessions. */
 export const workingFolder = "millrace-empty";
@@ -22,12 +21,8 @@ export interface AcpAgentSpec {
   readonly environment: Readonly<Record<string, string>>;
   /** More variables that are secret, read each time a process starts. */
   readonly secrets?: (signal: AbortSignal) => Promise<Readonly<Record<string, Secret>>>;
-  /** In which style to ask, by the form of the answer. Only `vendor: "devin"` knows `summarizer`. */
-  readonly styles?: Partial<Readonly<Record<PromptForm, AcpStyle>>>;
   /** Its user lets it act: it keeps its owner's settings and mode, and its own tools end no turn. */
   readonly allowsActions?: boolean;
-  /** `clientInfo.name`; "millrace" by default. */
-  readonly clientName?: string;
   /** A folder of Millrace's own: the empty working folders of the sessions, and notes of the processes, are kept below it. */
   readonly folder: string;
 }

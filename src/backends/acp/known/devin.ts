@@ -1,25 +1,11 @@
 import type { PromptForm } from "../../backend.ts";
 import type { AcpAgentSpec, AcpStyle } from "./agent-spec.ts";
 
-/** The name that the vendor's own editor gives. Some builds of Devin serve that one alone. */
-const editorName = "windsurf";
-
-/** The names by which Millrace introduces itself, in the order in which they are tried. */
-export function devinNames(clientName: string): readonly string[] {
-  return clientName === editorName ? [clientName] : [clientName, editorName];
-}
-
 /**
- * The style for Devin if the configuration names none. Plain questions go to its default agent in `ask` mode, as the vendor
- * intends. A request with client tools goes to the agent type that has no tools: the default agent would use its own tools
- * instead of the client's. Source: docs/dev/wire/acp.md, "Permissions".
+ * The names by which Millrace introduces itself to Devin, in the order in which they are tried: some builds serve its vendor's own editor
+ * alone. Other agents hear the first.
  */
-const devinStyles: Readonly<Record<PromptForm, AcpStyle>> = { text: "ask", tools: "summarizer", json: "ask" };
-
-/** The style for a request. Agents of other vendors have one type only. */
-function styleFor({ vendor, styles }: AcpAgentSpec, form: PromptForm): AcpStyle {
-  return vendor === "devin" ? (styles?.[form] ?? devinStyles[form]) : "ask";
-}
+export const clientNames = ["millrace", "windsurf"] as const;
 
 /** The launch of a process: the process can serve every session of the same launch. */
 export interface AgentLaunch {
@@ -29,15 +15,22 @@ export interface AgentLaunch {
   readonly args: readonly string[];
 }
 
-/** The summarizer's sessions have no model option, so each of its models needs a separate process. */
+/**
+ * Plain questions go to Devin's default agent in `ask` mode, as the vendor intends. A request with client tools goes to the agent type
+ * that has no tools: the default agent would use its own tools instead of the client's. Agents of other vendors have one type only.
+ * Source: docs/dev/wire/acp.md, "Permissions".
+ */
 export function launchFor(spec: AcpAgentSpec, form: PromptForm, model: string | undefined): AgentLaunch {
-  const style = styleFor(spec, form);
-  if (style === "ask") return plainLaunch(spec);
+  return spec.vendor === "devin" && form === "tools" ? summarizerLaunch(spec, model) : plainLaunch(spec);
+}
+
+/** The summarizer's sessions have no model option, so each of its models needs a separate process. */
+export function summarizerLaunch({ args }: AcpAgentSpec, model?: string): AgentLaunch {
   const chosen = model === undefined ? [] : ["--model", model];
   return {
-    style,
+    style: "summarizer",
     key: `summarizer ${model ?? ""}`,
-    args: [...spec.args, "--agent-type", "summarizer", ...chosen],
+    args: [...args, "--agent-type", "summarizer", ...chosen],
   };
 }
 

@@ -7,7 +7,7 @@ import type { AgentHosts } from "../host/hosts.ts";
 import { spawnChild } from "../host/spawn-child.ts";
 import type { LinesLost } from "../host/wire.ts";
 import type { AcpAgentSpec } from "../known/agent-spec.ts";
-import { type AgentLaunch, devinNames } from "../known/devin.ts";
+import { type AgentLaunch, clientNames } from "../known/devin.ts";
 import { fencelessSettings, fitOf } from "../known/own-settings.ts";
 import { readAbilities } from "../wire/abilities.ts";
 import type { AgentChild, StartChild } from "../wire/agent-child.ts";
@@ -17,7 +17,6 @@ import { agentError, slowStart, unfit } from "./errors.ts";
 import { type KeptProcess, readKept } from "./kept-process.ts";
 import { agentCwd, agentFolder, prepareLaunch } from "./prepare-launch.ts";
 
-const defaultName = "millrace";
 const endGraceMs = 1_000;
 
 /** A process that another gateway left, and how that one left it. */
@@ -114,8 +113,7 @@ export class AgentStarter {
   }
 
   #names(): readonly string[] {
-    const { clientName = defaultName, vendor } = this.#spec;
-    return vendor === "devin" ? devinNames(clientName) : [clientName];
+    return this.#spec.vendor === "devin" ? clientNames : clientNames.slice(0, 1);
   }
 
   #startError(error: unknown, child: AgentChild, secrets: readonly string[]): MillraceError {

@@ -5,7 +5,7 @@ import { isObject } from "../../../base/json.ts";
 import { quotable } from "../../../base/shown-text.ts";
 import { spawnChild } from "../host/spawn-child.ts";
 import type { AcpAgentSpec, AcpStyle } from "../known/agent-spec.ts";
-import { launchFor } from "../known/devin.ts";
+import { clientNames, plainLaunch, summarizerLaunch } from "../known/devin.ts";
 import type { AgentChild, StartChild } from "../wire/agent-child.ts";
 import { type PeerHandlers, PipePeer, ProcessLoss, RpcError, type RpcPeer } from "../wire/rpc-peer.ts";
 import { introduction, startMs } from "./connection.ts";
@@ -42,13 +42,10 @@ export async function lookAtAgent(
   spec: AcpAgentSpec,
   {
     style,
-    names,
     clock,
     startChild = spawnChild,
   }: {
     readonly style: AcpStyle;
-    /** The client names to try, in order. */
-    readonly names: readonly string[];
     readonly clock: Clock;
     /** Starts a process; a real one by default. */
     readonly startChild?: StartChild;
@@ -58,10 +55,10 @@ export async function lookAtAgent(
   let child: AgentChild | undefined;
   try {
     const { cwd, own, environment } = await prepareLaunch(spec, signal);
-    const { args } = launchFor({ ...spec, styles: { text: style } }, "text", undefined);
+    const { args } = style === "ask" ? plainLaunch(spec) : summarizerLaunch(spec);
     child = await startChild({ command: spec.command, args: [...args, ...own.args], environment, cwd }, clock);
     const place = { cwd, mcpServers: [], ...(own.meta === undefined ? {} : { _meta: own.meta }) };
-    return await question(new PipePeer(child, offersNothing), names, place, signal);
+    return await question(new PipePeer(child, offersNothing), place, signal);
   } catch (error) {
     signal.throwIfAborted();
     return { clientName: undefined, initialize: refused(error), ...noSession };
@@ -74,15 +71,10 @@ export async function lookAtAgent(
 const offersNothing: PeerHandlers = { onRequest: () => undefined, onNotification: () => {} };
 
 /** `place`: the parameters of `session/new`. */
-async function question(
-  peer: RpcPeer,
-  names: readonly string[],
-  place: { readonly cwd: string },
-  signal: AbortSignal,
-): Promise<AgentLook> {
+async function question(peer: RpcPeer, place: { readonly cwd: string }, signal: AbortSignal): Promise<AgentLook> {
   let initialize: AgentReply = notAsked;
   let clientName: string | undefined;
-  for (const name of names) {
+  for (const name of clientNames) {
     initialize = await ask(peer, "initialize", introduction(name), signal);
     if (initialize.ok) clientName = name;
     if (initialize.ok || initialize.code === undefined) break; // only a refusal may be about the name

@@ -34,9 +34,9 @@ export async function prepareLaunch(
   );
   const own = await ownSettings(spec, agentFolder(spec));
   const environment = { ...own.environment, ...Object.fromEntries(secrets) };
-  const { command, args, clientName, allowsActions } = spec;
+  const { command, args, allowsActions } = spec;
   const settings = createHash("sha256")
-    .update(writeJson([command, args, clientName, allowsActions, own, environment]).replaceAll(own.server, ""))
+    .update(writeJson([command, args, allowsActions, own, environment]).replaceAll(own.server, ""))
     .digest("hex");
   return { cwd, own, environment, secrets: secrets.map(([, value]) => value), settings };
 }

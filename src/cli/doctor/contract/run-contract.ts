@@ -78,8 +78,7 @@ export async function runContract(
   if (left > 0)
     missing.push(`Stand-ins are left out beside a real IDE: ${left}. To look at one, name its process with \`--pid\`.`);
   const ofAgent = async (spec: AcpAgentSpec, product: string, version: string | null) => {
-    const names = [spec.clientName ?? "millrace", "windsurf"];
-    const look = (style: AcpStyle) => lookAtAgent(spec, { style, names, clock: io.clock }, signal);
+    const look = (style: AcpStyle) => lookAtAgent(spec, { style, clock: io.clock }, signal);
     const facts = agentFacts(await look("ask"), await look("summarizer"));
     data.push({ product, what: "agent program", version, checks: checkAll(assumed.agent, facts) });
   };
