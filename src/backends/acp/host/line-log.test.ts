@@ -29,7 +29,7 @@ test("a line reads as it was written, also after earlier lines were dropped", ()
       for (let at = log.first; at < log.next; at++) expect(log.read(at) === all[at]).toBe(true);
       closeSync(log.file);
     }),
-    { numRuns: 20 },
+    { numRuns: 8 },
   );
   expect(readdirSync(folder)).toEqual([]);
 });
