@@ -91,6 +91,11 @@ describe("a saved plan", () => {
     expect(refusal({ ...reset, weeklyResetAtUnix: unix(-1) })).toContain("its limits have reset since");
   });
 
+  it("is believed to the minute where the clocks of app and gateway are five minutes apart at most", () => {
+    expect(read(paid, { lastStartMs: nowMs + 300_000 }).planName).toBe("Pro");
+    expect(refusal(paid, { lastStartMs: nowMs + 300_001 })).toContain("in the future");
+  });
+
   it.each([
     ["older than a day", { lastStartMs: nowMs - 25 * hourMs }, "the app wrote it 1 d 1 h ago"],
     ["without a time", { lastStartMs: undefined }, "nothing says when"],

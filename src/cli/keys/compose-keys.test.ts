@@ -7,6 +7,23 @@ import { Secret } from "../../base/secret.ts";
 import { composeKeys } from "./compose-keys.ts";
 import { createKey, readKeys, revokeKey } from "./key-record.ts";
 
+test("the key of a run that is not back yet is waited for, for five seconds after a start", async () => {
+  const clock = new FakeClock();
+  const keys = composeKeys({
+    key: new Secret("mr-owner-key-0123456789"),
+    keysFile: join(tmpdir(), "millrace-no-keys.json"),
+    clock,
+    log: { write: () => {} },
+    nameOf: (uid) => uid,
+  });
+  const found = () => [keys.find(new Secret("mrr_of-a-run")), keys.find(new Secret("mrk_of-a-program"))];
+  expect(found()).toEqual(["awaited", undefined]);
+  await clock.advance(4_999);
+  expect(found()).toEqual(["awaited", undefined]);
+  await clock.advance(1);
+  expect(found()).toEqual([undefined, undefined]);
+});
+
 test("a lent key works until the last of those that hold it has left", () => {
   const keys = composeKeys({
     key: new Secret("mr-owner-key-0123456789"),

@@ -44,6 +44,17 @@ test("a name that works already, or that means somebody else, is refused; that o
   expect(() => revokeKey(file, "nobody", 5)).toThrow(/no key called "nobody"/);
 });
 
+test("a port has the door of one key that works; that of a key that ended is free", () => {
+  const { file } = opened();
+  createKey(file, "ci", { ...free, door: 2001 }, 1);
+  expect(() => createKey(file, "ada", { ...free, door: 2001 }, 2)).toThrow(/ci has a door on port 2001 already/);
+  createKey(file, "ada", { ...free, door: 2002, expiresAtMs: 5 }, 2);
+  revokeKey(file, "ci", 3);
+  createKey(file, "bo", { ...free, door: 2001 }, 4);
+  createKey(file, "eve", { ...free, door: 2002 }, 5);
+  expect(readKeys(file).map(({ name }) => name)).toEqual(["ci", "ada", "bo", "eve"]);
+});
+
 test("the file holds salted hashes that only its user may read", () => {
   const { file } = opened();
   const made = [createKey(file, "ci", free, 1), createKey(file, "ada", free, 2)];

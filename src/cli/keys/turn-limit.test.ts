@@ -15,6 +15,10 @@ test("an owner who is alone has no limit, and a key that works for others makes 
   expect(turnLimit(undefined, [key], 10)).toEqual({ most: 4, why: "shared" });
 });
 
+test("the client that the owner set up is no other person", () => {
+  expect(turnLimit(undefined, [{ ...key, client: true }], 10)).toEqual({ most: undefined, why: "alone" });
+});
+
 test("the limit goes when the last key is revoked or expires", () => {
   const expiring = { ...key, expiresAtMs: 20 };
   expect(turnLimit(undefined, [{ ...key, revokedAtMs: 5 }, expiring], 10).most).toBe(4);

@@ -188,6 +188,18 @@ describe.runIf(canServeSockets())("the Responses API over a WebSocket", () => {
     ]);
   });
 
+  it("keeps 32 requests that wait for the one that is answered, and ends with the 33rd", async () => {
+    const { port, turns } = await listening();
+    turns.script = () => [started];
+    const { socket } = await connect(port);
+    for (let n = 0; n < 33; n++) socket.send(JSON.stringify({ ...create, input: `${n}` }));
+    socket.ping();
+    await once(socket, "pong");
+    expect(socket.readyState).toBe(WebSocket.OPEN);
+    socket.send(JSON.stringify({ ...create, input: "one too many" }));
+    expect((await once(socket, "close"))[0]).toBe(1013);
+  });
+
   it("ends a connection whose message is too long to be joined at once, and says where it can go", async () => {
     const { port } = await listening();
     const { socket } = await connect(port);
