@@ -41,7 +41,7 @@ async function read(response: Response, { most = Number.POSITIVE_INFINITY, first
         readonly sequence_number?: number;
       };
       const { delta } = event;
-      const ofResponses = event.type === "response.output_text.delta" ? String(delta) : "";
+      const ofResponses = event.type === "response.output_text.delta" && typeof delta === "string" ? delta : "";
       const ofMessages = typeof delta === "object" ? (delta.text ?? "") : "";
       const text = part.text + (event.choices?.[0]?.delta.content ?? "") + ofResponses + ofMessages;
       if (part.text === "" && text !== "") first();
@@ -60,8 +60,8 @@ const stores = {
     const names = ["turns.db", "turns.db-wal", "turns.db-shm"].map((name) => join(home, ".millrace", name));
     return {
       env: {},
-      take: async () => names.forEach((name) => void renameSync(name, `${name}.away`)),
-      give: async () => names.forEach((name) => void renameSync(`${name}.away`, name)),
+      take: async () => names.forEach((name) => renameSync(name, `${name}.away`)),
+      give: async () => names.forEach((name) => renameSync(`${name}.away`, name)),
     };
   },
   Redis: async (home: string) => {
