@@ -2,6 +2,7 @@ import { realpathSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { MillraceError } from "../base/errors.ts";
 import { loadSqlite } from "../base/node/load-sqlite.ts";
+import { unhurried } from "../base/node/unhurried.ts";
 import { Waiters } from "../base/notifier.ts";
 import type { Entry, Op, Outcome, PageLimit, Row, RowFilter, RowKind, Rows, RowsAbilities } from "./rows.ts";
 import { giveBackFreePages, identityOf, openFile, type SqliteFileOptions } from "./sqlite/open-file.ts";
@@ -58,7 +59,12 @@ class SqliteRows implements Rows {
   }
 
   async find(filter: RowFilter): Promise<readonly Row[]> {
-    return this.#read(() => this.#statements.find(filter));
+    const rows: Row[] = [];
+    for await (const n of unhurried(this.#read(() => this.#statements.find(filter)))) {
+      const row = this.#read(() => this.#statements.numbered(n));
+      if (row !== undefined && (filter.open ?? row.open) === row.open) rows.push(row); // it may have changed meanwhile
+    }
+    return rows;
   }
 
   async entries(id: string, after: number, most: PageLimit): Promise<readonly Entry[]> {

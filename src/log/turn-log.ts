@@ -16,9 +16,6 @@ export const pageBytes = 256 * 1024;
 /** Opening so many bytes takes some milliseconds, so a reader of many pages lets others go between them. */
 const largePage = pageBytes / 4;
 
-/** A request longer than this is encoded, sealed and written in different turns of the event loop: 40 MB of images take 0.1 s for each. */
-const largeHead = 4 * 1024 * 1024;
-
 /** Events of a turn in order; `ended` when nothing can follow the last of them. */
 export interface Page<E = TurnEvent> {
   readonly events: readonly E[];
@@ -35,8 +32,8 @@ export class TurnLog {
     this.#turns = turns;
   }
 
-  /** Seals a new turn, whose text is `encodeTurn`. It stores nothing: `insert` does. */
-  begin(turn: NewTurn, owner: string, clientKey: Secret | undefined, text = encodeTurn(turn)) {
+  /** Seals a new turn. It stores nothing: `insert` does. */
+  async begin(turn: NewTurn, owner: string, clientKey: Secret | undefined) {
     const { turnId, createdAtMs, caller, idempotencyKey, fingerprint, session } = turn;
     const { key, box } = this.#medium.sealer.newBox(turnId, clientKey);
     const label = this.#medium.sealer.sealLabel(turnId, "label", encodeLabel(labelOf(turn, clientKey !== undefined)));
@@ -60,7 +57,7 @@ export class TurnLog {
       row,
       record: this.#turns.recordOf({ ...turn, messageCount: turn.request.messages.length }, row),
       chain: { box, tag: noTag },
-      insert: { type: "insert", row, head: box.sealText("head", text) } satisfies Op,
+      insert: { type: "insert", row, head: await box.sealHead(encodeTurn(turn)) } satisfies Op,
     };
   }
 
@@ -69,13 +66,9 @@ export class TurnLog {
     turn: NewTurn,
     owner: string,
     { clientKey, flush = true }: CreateOptions,
-  ): Promise<ReturnType<TurnLog["begin"]> | { readonly held: TurnRecord }> {
-    const text = encodeTurn(turn);
-    const isLarge = text.length > largeHead;
+  ): Promise<Awaited<ReturnType<TurnLog["begin"]>> | { readonly held: TurnRecord }> {
     for (;;) {
-      if (isLarge) await ownTurn();
-      const begun = this.begin(turn, owner, clientKey, text);
-      if (isLarge) await ownTurn();
+      const begun = await this.begin(turn, owner, clientKey);
       const outcome = await this.#medium.rows.commit([begun.insert], flush);
       if (outcome.type === "done") return begun;
       if (outcome.by === undefined) continue; // removed since

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { temporaryHome } from "../support/home.ts";
-import { addManyTurns } from "../support/many-turns.ts";
+import { addLoggedTurns, addManyTurns } from "../support/many-turns.ts";
 import { ask, gateway, model, openai, patienceMs, simulator } from "../support/world.ts";
 
 const blanks = " ".repeat(100_000);
@@ -18,6 +18,7 @@ const reads = [
   "/dashboard/api/limits/history?since=400d",
   `/v1/usage?since=${since(40)}&by=client`,
   "/v1/turns?limit=1000&questions=1",
+  "/dashboard/api/turns/search?text=ordinary&limit=1",
   "/v1/models",
   "/v1/limits",
   "/health",
@@ -40,12 +41,13 @@ const bodies = [
  * itself does so each time. So the least of some rounds counts.
  */
 it(
-  "nothing that a page, a client or a script asks holds the event loop for 100 ms, with 200,000 turns of history",
+  "nothing that a page, a client or a script asks holds the event loop for 100 ms, with 200,000 turns of history and 10,000 in the log",
   async () => {
     const home = temporaryHome();
     await simulator({ home });
     await (await gateway({ home })).stop();
     addManyTurns(join(home, ".millrace/turns.db"));
+    await addLoggedTurns(join(home, ".millrace"));
     const served = await gateway({ home });
     const headers = { authorization: `Bearer ${served.key}`, "content-type": "application/json" };
     const call = async (path: string, body?: object) => {

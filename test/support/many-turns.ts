@@ -1,4 +1,11 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { systemClock } from "../../src/base/clock.ts";
+import { Secret } from "../../src/base/secret.ts";
+import { openLog } from "../../src/log/live.ts";
+import { openSqliteRows } from "../../src/log/sqlite.ts";
+import { newTurn } from "../../src/log/turn.fake.ts";
 
 /** 200,000 turns in forty days, as the history keeps them. */
 const turns = `
@@ -22,4 +29,19 @@ export function addManyTurns(file: string): void {
   database.prepare(turns).run({ now: Date.now() });
   for (const sum of sums) database.exec(sum);
   database.close();
+}
+
+/** Adds 10,000 ended turns to the log in this folder, each with a question and an answer of ordinary length. A gateway made it, and runs no more. */
+export async function addLoggedTurns(folder: string): Promise<void> {
+  const gatewayKey = new Secret(readFileSync(join(folder, "log-key"), "utf8").trim());
+  const open = async () => ({ rows: await openSqliteRows({ path: join(folder, "turns.db") }), gatewayKey });
+  const log = await openLog({ open, abilities: { survivesRestart: true, isShared: false }, clock: systemClock });
+  const text = "some words of an ordinary answer ".repeat(100);
+  const finished = { type: "finished", reason: { unified: "stop", raw: undefined }, text } as const;
+  for (let round = 0; round < 100; round++) {
+    const turns = Array.from({ length: 100 }, () => newTurn({ createdAtMs: Date.now() }));
+    const begun = await Promise.all(turns.map((turn) => log.create(turn, "home/0", { flush: false })));
+    await Promise.all(begun.map(({ writer }) => writer?.append([{ type: "text", delta: text }, finished], Date.now())));
+  }
+  await log.close();
 }

@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { remove } from "../../base/node/move-file.ts";
+import { ownTurn } from "../../base/node/unhurried.ts";
 import { Secret } from "../../base/secret.ts";
 
 const nonceBytes = 12;
@@ -42,8 +43,30 @@ export function seal(
   return Buffer.concat([before, nonce, sealed, cipher.getAuthTag()]);
 }
 
+/** So many bytes take some milliseconds to seal. */
+const partBytes = 2 * 1024 * 1024;
+
+/** As `seal`. Others have their turns between the parts of a large text: 40 MB of images took 0.1 s. */
+export async function sealInParts(key: KeyObject, text: string, bound: string): Promise<Uint8Array> {
+  if (text.length <= partBytes) return seal(key, text, bound);
+  await ownTurn();
+  const bytes = Buffer.from(text);
+  const nonce = newNonce();
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(boundTo(nothing, bound));
+  const box = Buffer.allocUnsafe(bytes.length + boxBytes);
+  box.set(nonce);
+  for (let at = 0; at < bytes.length; at += partBytes) {
+    await ownTurn();
+    box.set(cipher.update(bytes.subarray(at, at + partBytes)), nonceBytes + at);
+  }
+  cipher.final(); // holds nothing back
+  box.set(cipher.getAuthTag(), nonceBytes + bytes.length);
+  await ownTurn(); // the store takes its own time
+  return box;
+}
+
 /** The content of a box made by `seal`. Undefined if the key is another, or if anything was changed, `bound` and what is before it included. */
-export function open(key: KeyObject, bytes: Uint8Array, bound: string, beforeBytes = 0): Uint8Array | undefined {
+export function open(key: KeyObject, bytes: Uint8Array, bound: string, beforeBytes = 0): Buffer | undefined {
   const box = bytes.subarray(beforeBytes);
   if (box.length < boxBytes) return undefined;
   const decipher = createDecipheriv("aes-256-gcm", key, box.subarray(0, nonceBytes), { authTagLength: tagBytes })
@@ -51,7 +74,8 @@ export function open(key: KeyObject, bytes: Uint8Array, bound: string, beforeByt
     .setAuthTag(box.subarray(-tagBytes));
   const content = decipher.update(box.subarray(nonceBytes, -tagBytes));
   try {
-    return Buffer.concat([content, decipher.final()]);
+    decipher.final(); // holds nothing back, and checks the tag
+    return content;
   } catch {
     return undefined; // the tag does not match; nothing of the content is shown
   }

@@ -9,6 +9,7 @@ import {
   open,
   parseKey,
   seal,
+  sealInParts,
   tagBytes,
   unwrapForClient,
   unwrapForGateway,
@@ -94,7 +95,7 @@ export class Sealer {
     const sealed = meta[member];
     if (typeof sealed !== "string") return undefined;
     const content = open(this.#labelKey, Buffer.from(sealed, "base64"), `${member} ${id}`);
-    return content && Buffer.from(content).toString("utf8");
+    return content?.toString("utf8");
   }
 
   /** Authenticates the columns that decide who may read a row, and how much of it there is. */
@@ -121,6 +122,11 @@ export class RowBox {
     this.#own = own;
   }
 
+  /** Of a request, which may be large; as `sealText`. */
+  sealHead(text: string): Promise<Uint8Array> {
+    return sealInParts(this.#keyOfTexts(), text, `head ${this.#id}`);
+  }
+
   /** `place` names the part: a text opens nowhere else. */
   sealText(place: string, text: string): Uint8Array {
     return seal(this.#keyOfTexts(), text, `${place} ${this.#id}`);
@@ -130,7 +136,7 @@ export class RowBox {
   openText(place: string, bytes: Uint8Array): string {
     const content = open(this.#keyOfTexts(), bytes, `${place} ${this.#id}`);
     if (content === undefined) throw damagedLog();
-    return Buffer.from(content).toString("utf8");
+    return content.toString("utf8");
   }
 
   /** Seals an entry and chains it to the one before, whose tag (`tagOf`) is given. */
@@ -143,7 +149,7 @@ export class RowBox {
     const follows = previousTag === undefined || Buffer.compare(bytes.subarray(0, tagBytes), previousTag) === 0;
     const content = follows ? open(this.#keyOfEntries(), bytes, `entry ${this.#id} ${seq}`, tagBytes) : undefined;
     if (content === undefined) throw damagedLog();
-    return Buffer.from(content).toString("utf8");
+    return content.toString("utf8");
   }
 
   /** Derived at its first use: a list opens rows and reads neither heads nor entries. */

@@ -54,7 +54,8 @@ export class RowStatements {
     return rowOf(this.#one(sql, id));
   }
 
-  find({ kind, tag, open, expiredAtMs, limit }: RowFilter): readonly Row[] {
+  /** The numbers of the rows: to read ten thousand rows takes half a second. */
+  find({ kind, tag, open, expiredAtMs, limit }: RowFilter): readonly number[] {
     const where = ["kind = ?"];
     const values: SQLInputValue[] = [kind];
     const narrow = (condition: string, value: SQLInputValue | undefined) => {
@@ -65,10 +66,14 @@ export class RowStatements {
     if (open !== undefined) where.push(`open = ${Number(open)}`); // as the index has it
     narrow("tag = ?", tag);
     narrow("expires_at_ms <= ?", expiredAtMs);
-    const sql = `SELECT logs.* FROM ${sourceOf(tag, open, expiredAtMs)} WHERE ${where.join(" AND ")}`;
+    const sql = `SELECT logs.n FROM ${sourceOf(tag, open, expiredAtMs)} WHERE ${where.join(" AND ")}`;
     const newestFirst = `${tag === undefined ? "logs" : "tags"}.created_at_ms DESC, n DESC`;
     const order = expiredAtMs === undefined ? newestFirst : "expires_at_ms, n";
-    return this.#all(`${sql} ORDER BY ${order} LIMIT ?`, ...values, limit).flatMap((columns) => rowOf(columns) ?? []);
+    return this.#all(`${sql} ORDER BY ${order} LIMIT ?`, ...values, limit).map(({ n }) => Number(n));
+  }
+
+  numbered(n: number): Row | undefined {
+    return rowOf(this.#one("SELECT * FROM logs WHERE n = ?", n));
   }
 
   entries(id: string, after: number, most: PageLimit): readonly Entry[] {
