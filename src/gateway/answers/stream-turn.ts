@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { bestEffort, notNeeded } from "../../base/async.ts";
 import { type ErrorRecord, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { EventId, TurnId } from "../../base/ids.ts";
+import { ownTurn } from "../../base/node/unhurried.ts";
 import { isTerminal, type TurnEvent } from "../../log/event.ts";
 import type { QueuePlace } from "../../turns/queue.ts";
 import type { TurnReader } from "../../turns/turns.ts";
@@ -45,6 +46,9 @@ export interface StreamOptions {
   readonly tell?: (failure: FailedEvent) => FailedEvent;
 }
 
+/** In characters. After a piece that is larger others have their turn: to write a megabyte takes some milliseconds. */
+const largePiece = 256 * 1024;
+
 type FailedEvent = Extract<TurnEvent, { readonly type: "failed" }>;
 
 /**
@@ -83,7 +87,7 @@ export async function streamTurn(
 /** The first text of a turn that has ended; empty where none is left. */
 async function readRest(turn: StreamOptions, text: StreamText): Promise<string> {
   for (let more = await next(turn); more !== undefined; more = await next(turn)) {
-    const first = text.take(more);
+    const first = [...text.take(more)].join("");
     if (first !== "" || text.isWhole) return first;
   }
   return "";
@@ -115,19 +119,29 @@ async function flow(
     }
   };
   beat().catch(() => {}); // only its sleep rejects, once the stream is over
+  const write = async (piece: string) => {
+    if (piece === "") return;
+    beatAt = clock.monotonic() + waits.heartbeatMs;
+    text.wroteAt = clock.monotonic();
+    isFull = !response.write(piece.length > largePiece ? Buffer.from(piece) : piece); // a text is gone through twice
+    if (isFull) await drained(response);
+    isFull = false;
+  };
   try {
     for (let piece = first; ; ) {
       if (text.isWhole) return await end(parts, text, piece, response);
-      if (piece !== "") {
-        beatAt = clock.monotonic() + waits.heartbeatMs;
-        text.wroteAt = clock.monotonic();
-        isFull = !response.write(piece);
-        if (isFull) await drained(response);
-        isFull = false;
-      }
+      await write(piece);
       const events = await next(turn);
       if (events === undefined) break;
-      piece = text.take(events);
+      piece = "";
+      for (const more of text.take(events)) {
+        if (piece.length + more.length > largePiece) {
+          await write(piece);
+          await ownTurn();
+          piece = "";
+        }
+        piece += more;
+      }
     }
     text.breakOff(endedEarly());
     await end(parts, text, "", response);
@@ -203,22 +217,27 @@ class StreamText {
 
   opening(): string {
     const { snapshot, encoder } = this.#turn;
-    return (snapshot === undefined ? "" : this.#repeat([snapshot])) + this.#write(encoder.open(), undefined);
+    const opening = this.#write(encoder.open(), undefined);
+    return (snapshot === undefined ? "" : this.#repeat([snapshot])) + [...opening].join("");
   }
 
-  take(events: readonly TurnEvent[]): string {
+  /** The text of each wire event, which is written as it is asked for. */
+  *take(events: readonly TurnEvent[]): Generator<string, void> {
     const { encoder } = this.#turn;
-    let text = "";
     for (const event of events) {
-      const more = this.#write(event.type === "failed" ? this.#failed(event) : encoder.encode(event), event.eventId);
-      if (more !== "") this.#countLag(event);
-      if (event.type === "failed" || event.type === "cancelled") this.failure = more;
-      else text += more;
+      const texts = this.#write(event.type === "failed" ? this.#failed(event) : encoder.encode(event), event.eventId);
+      if (event.type === "failed" || event.type === "cancelled") this.failure = [...texts].join("");
+      else {
+        let count = 0;
+        for (const text of texts) {
+          if (++count === 1) this.#countLag(event);
+          yield text;
+        }
+      }
       if (!isTerminal(event)) continue;
       this.outcome = event.type;
       this.isWhole = true;
     }
-    return text;
   }
 
   /** The no-op event. It tells the place of a turn that waits: a comment, or an event without data, ends the streams of some clients. */
@@ -239,15 +258,13 @@ class StreamText {
     return streamErrorForClient(encoder.encode(told), told.error, this.#client);
   }
 
-  #write(events: readonly WireEvent[], eventId: EventId | undefined): string {
+  *#write(events: readonly WireEvent[], eventId: EventId | undefined): Generator<string, void> {
     const { resumeAfter } = this.#turn;
-    let text = "";
     for (const [part, event] of events.entries()) {
       if (resumeAfter !== undefined && isBefore(eventId, part, resumeAfter)) continue;
       this.#lastId = this.#idOf(eventId, part);
-      text += this.#frame(event);
+      yield this.#frame(event);
     }
-    return text;
   }
 
   #repeat(events: readonly WireEvent[]): string {

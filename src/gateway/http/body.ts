@@ -96,9 +96,11 @@ export class Bodies {
       memory.hold(memoryOf(scan.cost));
       text.push(piece);
     }
-    if (size <= alwaysRead) return size === 0 ? {} : text.parse();
+    if (size <= alwaysRead) return size === 0 ? {} : orInvalid(() => parseJson(text.whole()));
     await ownTurn();
-    const json = text.parse();
+    const whole = text.whole();
+    await ownTurn();
+    const json = orInvalid(() => parseJson(whole));
     await ownTurn(); // the caller takes its own time
     return json;
   }
@@ -120,8 +122,8 @@ class BodyText {
     this.#pieces.push(orInvalid(() => decoder.decode(piece, { stream: true })));
   }
 
-  parse(): unknown {
-    return orInvalid((): unknown => parseJson(this.#pieces.join("") + (this.#decoder?.decode() ?? "")));
+  whole(): string {
+    return orInvalid(() => this.#pieces.join("") + (this.#decoder?.decode() ?? ""));
   }
 }
 

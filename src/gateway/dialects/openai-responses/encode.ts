@@ -166,7 +166,14 @@ class ResponsesEncoder implements Encoder {
   }
 
   #write(type: string, members: JsonObject): WireEvent {
-    return { name: type, data: writeJson({ type, sequence_number: this.#sequence++, ...members }) };
+    const event = { type, sequence_number: this.#sequence++, ...members };
+    let data: string | undefined; // four events at the end hold the whole text: each is written when it is sent
+    return {
+      name: type,
+      get data() {
+        return (data ??= writeJson(event));
+      },
+    };
   }
 
   /** An event that is not in the log. It has no new number: a client that resumes after a new number would miss a stored event. */
