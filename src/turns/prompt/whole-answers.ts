@@ -4,8 +4,8 @@ import { answerOfCall } from "../tools/told.ts";
 type Answer = Extract<Message, { readonly role: "assistant" }>;
 
 /**
- * The messages with each answer whole. Some clients send an answer's parallel calls back one by one, each before its result: as messages
- * they would be answers that the model never gave, so no conversation that is still open would hold them. Source: docs/dev/wire/clients.md,
+ * The messages with each answer whole, its calls in our order. Some clients send an answer's parallel calls back one by one, each before its
+ * result, or in another order: these would be answers that the model never gave, so no conversation that is still open would hold them. Source: docs/dev/wire/clients.md,
  * "Calls one by one".
  */
 export function wholeAnswers(messages: readonly Message[]): readonly Message[] {
@@ -25,7 +25,15 @@ export function wholeAnswers(messages: readonly Message[]): readonly Message[] {
       whole.push(message);
     }
   }
-  return whole;
+  return whole.map(withCallsInOrder);
+}
+
+/** Our ids count the calls of an answer. A client with ids of its own keeps its order. */
+function withCallsInOrder(message: Message): Message {
+  if (message.role !== "assistant" || message.toolCalls.some((call) => answerOfCall(call.callId) === undefined))
+    return message;
+  const rank = (a: string, b: string) => a.length - b.length || (a < b ? -1 : 1);
+  return { ...message, toolCalls: message.toolCalls.toSorted((a, b) => rank(a.callId, b.callId)) };
 }
 
 /** It has calls of the same answer, and says nothing more than that answer did. */
