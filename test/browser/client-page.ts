@@ -1,5 +1,6 @@
 import {
   autoResume,
+  isMillraceError,
   type ObservedEvent,
   observe,
   openIndexedDbRecordStore,
@@ -12,7 +13,8 @@ import {
 /** The application of the client's test in a browser: it keeps its events beside the library's record, over reloads. */
 interface KeptPage {
   readonly localStorage: { getItem(name: string): string | null; setItem(name: string, value: string): void };
-  ask(url: string, key: string, model: string, text: string): Promise<void>;
+  /** `reachMs`: how long a gateway may take to answer for the first time. */
+  ask(url: string, key: string, model: string, text: string, reachMs?: number): Promise<void>;
   goOn(url: string, key: string): Promise<{ readonly streams: number; readonly taken: number }>;
   kept(): StreamEvent[];
   /** Looks on at the only stream of this origin, whichever tab has it. */
@@ -26,9 +28,9 @@ const signal = new AbortController().signal;
 
 page.kept = () => JSON.parse(page.localStorage.getItem("events") ?? "[]") as StreamEvent[]; // written below
 
-page.ask = async (url, key, model, text) => {
+page.ask = async (url, key, model, text, reachMs = 30_000) => {
   const request = { model, messages: [{ role: "user" as const, text }] };
-  read(await startReliableStream(request, await options(url, key), signal));
+  read(await startReliableStream(request, { ...(await options(url, key)), patience: { reachMs } }, signal));
 };
 
 page.goOn = async (url, key) => {
@@ -58,6 +60,6 @@ function read(stream: ReliableStream): void {
     for await (const event of stream.events)
       page.localStorage.setItem("events", JSON.stringify([...page.kept(), event]));
   })().catch((error: unknown) => {
-    page.failure = String(error);
+    page.failure = `${String(error)} ${isMillraceError(error) ? error.hint : ""}`;
   });
 }

@@ -105,4 +105,23 @@ describe.skipIf(executablePath === undefined)(`the reliable client in Chromium${
     expect(await other.evaluate("seen")).toEqual(events);
     expect(await other.evaluate(`goOn(${url}, ${key})`)).toEqual({ streams: 0, taken: 0 });
   });
+
+  it("ends by name on a page whose origin the gateway does not allow, and sends no prompt", async () => {
+    const home = temporaryHome();
+    const ide = await simulator({ home });
+    const served = await gateway({ home });
+    const page = await browser.newPage();
+    page.setDefaultTimeout(patienceMs);
+    onTestFinished(() => page.close());
+    const origin = await site(script);
+    await page.goto(origin);
+    await page.evaluate(
+      `ask(${[served.url, served.key, model, "?"].map((text) => JSON.stringify(text)).join()}, 2000)`,
+    );
+    await page.waitForFunction("globalThis.failure !== undefined");
+    const told = await page.evaluate("globalThis.failure");
+    expect(told).toContain("No gateway answered within 2 s");
+    expect(told).toContain(`millrace serve --allow-origin ${origin}`);
+    expect((await ide.report()).messages).toEqual([]);
+  });
 });
