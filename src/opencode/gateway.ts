@@ -25,6 +25,8 @@ export interface GatewayHome {
   readonly keyFile: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
+  /** OpenCode's own arguments. */
+  readonly args?: readonly string[];
   /** How long a running gateway has to say who it is, ms. */
   readonly handshakeMs?: number;
 }
@@ -114,9 +116,8 @@ function startProcess({ env }: GatewayHome): { why: string | undefined } {
   child.once("error", (error) => (ended.why = error.message));
   child.once("close", (code) => {
     const lines = said.split("\n").filter((line) => line.trim() !== "");
-    const told = lines.find((line) => line.startsWith("error: ")) ?? lines.at(-1);
-    const reason = told?.replace(/^error: /, "").replace(/\.$/, "");
-    if (code !== 0) ended.why = reason ?? `it ended with code ${code}`;
+    const told = lines.find((line) => line.startsWith("error: ")) ?? lines.at(-1) ?? `it ended with code ${code}`;
+    if (code !== 0) ended.why = told.replace(/^error: /, "").replace(/\.$/, "");
   });
   child.unref();
   return ended;

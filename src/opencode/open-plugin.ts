@@ -77,7 +77,7 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
           void complain(error); // not awaited: OpenCode answers these calls only once its plugins are loaded
           return {};
         });
-      addProvider(config, {
+      addProvider(config, home.args ?? [], {
         npm: "@ai-sdk/openai-compatible",
         name: "Millrace",
         options: { baseURL: anyAddress, apiKey: "in-the-request", includeUsage: true, fetch: send },
@@ -137,18 +137,18 @@ function spell(error: unknown): string {
 
 /**
  * Adds the provider; the user's own settings win, key by key. The address, the key and how a request is sent are ours alone: a project's
- * configuration that named another address would get the key. The models that the user chose are there also where the list lacks them: a
- * short name, or any where no gateway told its list. Without them OpenCode would take another vendor's model.
+ * configuration that named another address would get the key. The models that the user chose, there or by OpenCode's arguments, are there
+ * also where the list lacks them: a short name, one with a variant, or any where no gateway told its list. Without them OpenCode would take
+ * another vendor's model, or know none.
  */
-function addProvider(config: OpenCodeConfig, ours: Required<ProviderConfig>): void {
+function addProvider(config: OpenCodeConfig, args: readonly string[], ours: Required<ProviderConfig>): void {
   const theirs = config.provider?.[providerId] ?? {};
   const { baseURL, apiKey, fetch } = ours.options;
   const models = { ...ours.models };
-  for (const chosen of [config.model, config.small_model])
-    if (chosen?.startsWith(`${providerId}/`) === true) {
-      const name = chosen.slice(providerId.length + 1);
-      models[name] ??= { name, tool_call: true };
-    }
+  for (const chosen of [config.model, config.small_model, ...args]) {
+    const [, name] = /^(?:(?:-m|--model)=?)?millrace\/(.+)$/.exec(chosen ?? "") ?? [];
+    if (name !== undefined) models[name] ??= { name, tool_call: true };
+  }
   for (const [id, model] of Object.entries(theirs.models ?? {})) models[id] = { ...models[id], ...model };
   config.provider = {
     ...config.provider,

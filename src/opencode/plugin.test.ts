@@ -142,6 +142,12 @@ describe("the OpenCode plugin", () => {
     expect(await modelsWith("millrace/claude-sonnet")).toMatchObject({ "claude-sonnet": {}, "claude-x": {} });
     expect(await modelsWith("millrace/claude-x")).toMatchObject({ "claude-x": { name: "Claude X" } });
     expect(await modelsWith("other/claude-y")).not.toHaveProperty("claude-y");
+    for (const args of [["-m", "millrace/gpt-y:low"], ["--model=millrace/gpt-y:low"]]) {
+      const { input, clock } = plugged(folder);
+      const config: OpenCodeConfig = {};
+      await openPlugin(input, { folder, keyFile: undefined, env: { PATH: "" }, clock, args }).config(config);
+      expect(config.provider?.["millrace"]?.models).toMatchObject({ "gpt-y:low": {}, "gpt-y": {} });
+    }
   });
 
   it("lets the user's own settings win", async () => {

@@ -12,13 +12,14 @@ import { openPlugin } from "./open-plugin.ts";
 const plugin = {
   id: "millrace",
   server(input: PluginInput): Promise<Hooks> {
-    const { env } = process; // this module is an entry, as src/cli/bin.ts is
+    const { env, argv } = process; // this module is an entry, as src/cli/bin.ts is
     return Promise.resolve(
       openPlugin(input, {
         folder: env["MILLRACE_HOME"] || join(homedir(), ".millrace"),
         keyFile: env["MILLRACE_KEY_FILE"] || undefined,
         env,
         clock: systemClock,
+        args: argv,
       }),
     );
   },
