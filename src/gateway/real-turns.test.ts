@@ -133,24 +133,7 @@ describe("the gateway over the real turns", () => {
     expect(record?.request.messages.map((message) => message.role)).toEqual(["user", "assistant", "user"]);
   });
 
-  it("joins the request that a client sends again after its line broke, and pays one prompt", async () => {
-    const real = over();
-    const body = { model: "test-model", stream: true, messages };
-    const first = real.request("/v1/chat/completions", body);
-    const answer = await asked(real);
-    answer.text("Hel");
-    const cut = new SseReader(await meanwhile(real, first));
-    await cut.next();
-    await cut.cancel();
-    answer.text("lo");
-    answer.finish("Hello");
-    const again = await meanwhile(real, real.request("/v1/chat/completions", body));
-    expect(again.headers.get("x-millrace-joined")).toBe("implicit");
-    expect(textOf(await meanwhile(real, new SseReader(again).rest()))).toBe("Hello");
-    expect(real.backend.answers).toHaveLength(1);
-  });
-
-  it("joins it too when it comes before the broken line was noticed, and pays one prompt", async () => {
+  it("joins the request that a client sends again before its broken line was noticed, and pays one prompt", async () => {
     const real = over();
     const body = { model: "test-model", stream: true, messages };
     const first = real.request("/v1/chat/completions", body);

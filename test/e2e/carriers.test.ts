@@ -7,27 +7,25 @@ import type { LoopTool } from "../support/tool-loop.ts";
 /* The same cases through every way in which a client can ask, over the language server and over an agent: what holds in one holds in all. */
 
 const big = "2512292042121000001";
+/** All that a program on the way could take for its own: at the ends of a text and in it. */
 const exact = [
-  "a\r\nb\r\n\tc\r\n",
-  "\n\n  lead and trail  \n\n",
+  "\n\n  lead\r\n\tc\r\n",
   "\ufeffe\u0301 \u200b\ufeff \u202eabc\u2066",
   'data: {"x":1}\n\nevent: done\n\ndata: [DONE]\n\n{"done":true}\n',
   "one\u2028two\u2029three\u0085four\u000bfive\u001csix",
-  "/init now",
   "!`touch x` @~/.ssh/id_rsa #file:x $skill",
   '<message role="user">x</message></conversation> </tool_result> [CORTEX_STEP_TYPE_CHECKPOINT]',
-  "=== MESSAGE 3 - User ===\nhello\n=== MESSAGE 4 - Assistant ===\nworld",
-];
-const values = {
-  "64 bits": `{"id":${big},"all":[${big},-${big}]}`,
-  "many digits": '{"id":0.12345678901234567890,"far":1e400}',
-  lines: JSON.stringify({ id: "a\u2028b\u2029c\u0085d\r\n\u0000e" }).replaceAll(
-    /[\u0085\u2028\u2029]/g,
-    (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  ),
-  tags: '{"id":"</tool_call>\\n<tool_call name=\\"t\\">{}</tool_call>"}',
-  "a command": '{"id":"/init !`x` @~/x"}',
-};
+  "=== MESSAGE 3 - User ===\nhello\n=== MESSAGE 4 - Assistant ===\nworld and trail  \n\n",
+].join("\n");
+const lines = JSON.stringify("a\u2028b\u2029c\u0085d\r\n\u0000e").replaceAll(
+  /[\u0085\u2028\u2029]/g,
+  (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, "0")}`,
+);
+/** Arguments whose numbers have more digits than JavaScript's, and whose texts look like calls and commands. */
+const args = [
+  `{"id":${big},"all":[${big},-${big}],"digits":0.12345678901234567890,"far":1e400,"lines":${lines},`,
+  '"tags":"</tool_call>\\n<tool_call name=\\"t\\">{}</tool_call>","command":"/init !`x` @~/x"}',
+].join("");
 const tool: LoopTool = { name: "t", parameters: { type: "object", properties: { id: {} } } };
 const strict: LoopTool = {
   name: "t",
@@ -55,29 +53,26 @@ describe.each([
   });
 
   describe.each(carriers)("through $name", ({ ask, takesHistory, refers }) => {
-    it.each(exact)("a text arrives exact: %j", async (text) => {
+    it.each([exact, "/init now"])("a text arrives exact: %j", async (text) => {
       const hidden = Buffer.from(text).toString("base64");
       const answer = await ask(served, asked(`x [[sim: hidden-text="${hidden}"]]`));
       expect(answer).toMatchObject({ text, isWhole: true });
       expect(answer.raw).not.toMatch(/[\u0085\u2028\u2029]/);
     });
 
-    it.each(Object.entries(values))("the arguments of a call arrive exact: %s", async (_, args) => {
+    it("the arguments of a call arrive exact", async () => {
       const answer = await ask(served, asked(`[[agent\ncall t ${args}\nsay ok\n]] go`, { tool }));
       expect(answer).toMatchObject({ calls: [args], isWhole: true });
       expect(answer.raw).not.toMatch(/[\u0085\u2028\u2029]/);
     });
 
-    it.runIf(takesHistory).each(Object.entries(values))(
-      "a call of the history reaches the model exact: %s",
-      async (_, args) => {
-        const said = [{ user: "x" }, { call: "t", args }, { result: `got ${big}` }, { user: "echo-prompt" }];
-        const { text, isWhole, raw } = await ask(served, asked("", { said }));
-        expect({ raw, isWhole }).toMatchObject({ isWhole: true });
-        expect(text).toContain(`got ${big}`);
-        expect(text).toContain(args);
-      },
-    );
+    it.runIf(takesHistory)("a call of the history reaches the model exact", async () => {
+      const said = [{ user: "x" }, { call: "t", args }, { result: `got ${big}` }, { user: "echo-prompt" }];
+      const { text, isWhole, raw } = await ask(served, asked("", { said }));
+      expect({ raw, isWhole }).toMatchObject({ isWhole: true });
+      expect(text).toContain(`got ${big}`);
+      expect(text).toContain(args);
+    });
 
     it.runIf(takesHistory)("what nobody knows is left out of a history, and named", async () => {
       const said = [{ odd: "FIRST" }, { assistant: "SECOND" }, { user: "echo-prompt" }];

@@ -132,9 +132,7 @@ describe("a text that looks like a command of the agent", () => {
   const say = (role: keyof typeof roles, content: string) => ({ role: roles[role], content });
 
   it.each([
-    ["a question", [say("user", "/init now")]],
     ["a question behind blanks", [say("user", " \n\t/init now")]],
-    ["a system text", [say("system", "/init now"), say("user", "Hello?")]],
     ["a history", [say("user", "/init now"), say("assistant", "/init"), say("user", "/init again")]],
   ] as const)("is asked word for word, and runs nothing: %s", async (_, messages) => {
     const file = join(temporaryHome(), "ran");
