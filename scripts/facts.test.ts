@@ -182,7 +182,7 @@ const told: readonly (readonly [page: string, words: RegExp, file: string, const
   ["usage", /every (five) (minute)s at most/, "usage/meter.ts", /refreshMs: ([\d_]+)/],
   ["usage", /within the (last) (hour)/, "usage/meter.ts", /askedMs: ([\d_]+)/],
   ["usage", /at most every (ten) (second)s/, "usage/meter.ts", /shortestGapMs: ([\d_]+)/],
-  ["dev/turn-machine", /a reader elsewhere: every (20) (s)/, "log/redis/homes.ts", /lookEveryMs = ([^;]+)/],
+  ["dev/turn-machine", /a reader elsewhere: every (20) (s)/, "log/homes.ts", /lookEveryMs = ([^;]+)/],
   ["dev/turn-machine", /turn waits (a) (minute) for an IDE/, "turns/adopt.ts", /waitForIdeMs = ([^;]+)/],
   ["dev/turn-machine", /counts for (30) (s)/, "turns/readers.ts", /firstReadMs = ([^;]+)/],
   ["dev/turn-machine", /for its IDE: (45) (s)/, "backends/cascade/poll-schedule.ts", /outageMs: ([\d_]+)/],

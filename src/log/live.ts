@@ -1,26 +1,14 @@
-import { randomBytes } from "node:crypto";
 import { bestEffort, orAborted } from "../base/async.ts";
-import type { Clock } from "../base/clock.ts";
 import { isDegraded, type MillraceError } from "../base/errors.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
 import { type CancelledBy, type OutlinedEvent, outlineEvent, seqOf } from "./event.ts";
+import { hearCancel, renewHome, untilNews } from "./homes.ts";
 import { LiveTurn } from "./live-turn.ts";
 import { LiveTurns } from "./live-turns.ts";
-import { Medium } from "./medium.ts";
-import { lookAgain, refuseOtherKey, untilNews } from "./redis/homes.ts";
-import {
-  homeIsGone,
-  homeOf,
-  notStored,
-  type Row,
-  type Rows,
-  type RowsAbilities,
-  unknownTurn,
-  untilRow,
-} from "./rows.ts";
-import { encodeKey, keyBytes } from "./sealing/keys.ts";
-import { openSqliteRows } from "./sqlite.ts";
+import type { Medium } from "./medium.ts";
+import { openMemory, type Store, storeOver } from "./opened-store.ts";
+import { homeIsGone, homeOf, notStored, type Row, type RowsAbilities, unknownTurn } from "./rows.ts";
 import {
   type AttachedStream,
   type AttachIntent,
@@ -31,7 +19,6 @@ import {
   type NewTurn,
   type ReadLimit,
   type ReadRight,
-  type Retention,
   type StreamHolder,
   type StreamName,
   type TurnFilter,
@@ -40,10 +27,8 @@ import {
   type TurnRecord,
 } from "./store.ts";
 import { type LogOptions, StoreHealth } from "./store-health.ts";
-import { Streams } from "./streams.ts";
-import { type Page, TurnLog } from "./turn-log.ts";
+import type { Page, TurnLog } from "./turn-log.ts";
 import { metaOf } from "./turn-row.ts";
-import { TurnRows } from "./turn-rows.ts";
 
 /**
  * A log whose running turns live in memory, with a store behind them. Readers in this process follow a turn that it writes in memory;
@@ -68,27 +53,13 @@ export function openMemoryLog(options: Pick<LogOptions, "clock" | "retention">):
   return openLog({ open: openMemory, abilities, ...options });
 }
 
-/** Sealed as a file is, under a key that is not stored, so that only the client can read its turns here too. */
-async function openMemory() {
-  return { rows: await openSqliteRows({ path: ":memory:" }), gatewayKey: encodeKey(randomBytes(keyBytes)) };
-}
-
-/** One medium with what works on it. */
-interface Store {
-  readonly medium: Medium;
-  readonly records: TurnRows;
-  readonly turns: TurnLog;
-  readonly streams: Streams;
-}
-
 /** Of a running turn it is stored this often at most that it is read; ms. */
 const attachedAgainMs = 1_000;
 
 /** One method for each call of the store. Longer than 300 lines because each call chooses between memory and the store. */
 export class Live implements LiveLog {
   readonly capabilities: RowsAbilities;
-  readonly #clock: Clock;
-  readonly #retention: Retention;
+  readonly #place: Parameters<typeof storeOver>[1];
   readonly #home: string | undefined;
   readonly #health: StoreHealth<Store>;
   readonly #turns: LiveTurns;
@@ -99,15 +70,14 @@ export class Live implements LiveLog {
 
   constructor({ clock, retention = defaultRetention, open, events, abilities, home }: LogOptions) {
     this.capabilities = abilities;
-    this.#clock = clock;
-    this.#retention = retention;
     this.#home = home;
     this.#turns = new LiveTurns({ now: () => this.now(), monotonic: () => clock.monotonic() });
+    this.#place = { clock, retention, turns: this.#turns };
     this.#health = new StoreHealth<Store>({
-      open: async () => this.#over(await open()),
+      open: async () => storeOver(await open(), this.#place),
       probe: async (store) => {
         await store.medium.probe();
-        await this.#renewHome(store); // before anything else: others end the turns of a home that counts as gone
+        await renewHome(store.medium.rows, home, this.#turns.all()); // before anything else: others end the turns of a home that counts as gone
         await this.#catchUp(store.turns);
       },
       clock,
@@ -202,11 +172,12 @@ export class Live implements LiveLog {
   async untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {
     const live = this.#turns.current(turnId);
     if (live !== undefined) {
-      if (this.capabilities.isShared && live.isKnown) void bestEffort(this.#hearCancel(live, signal));
+      const rows = () => this.#health.store.medium.rows;
+      if (this.capabilities.isShared && live.isKnown)
+        void bestEffort(hearCancel(rows, live, this.#place.clock, signal));
       return orAborted(live.cancelRequest, signal);
     }
-    const { turns } = this.#health.store;
-    const row = await turns.until(turnId, (found) => metaOf(found).cancel !== undefined, signal);
+    const row = await this.#health.store.turns.until(turnId, (found) => metaOf(found).cancel !== undefined, signal);
     return metaOf(row).cancel ?? "client";
   }
 
@@ -247,7 +218,7 @@ export class Live implements LiveLog {
   async #find<Found extends TurnLabel>(
     turnId: TurnId,
     looking: TurnLookup,
-    read: (records: TurnRows) => Promise<Found | undefined>,
+    read: (records: Store["records"]) => Promise<Found | undefined>,
   ): Promise<Found | TurnRecord | undefined> {
     const live = this.#turns.current(turnId);
     if (live?.isDegraded === true) return live.shown(looking);
@@ -264,10 +235,9 @@ export class Live implements LiveLog {
 
   async list(filter: TurnFilter): Promise<readonly TurnLabel[]> {
     const stored = await this.#health.orDegraded(() => this.#health.store.records.list(filter));
-    const nowMs = this.now();
     const here = this.#turns
       .all()
-      .filter((live) => (stored === undefined || live.isDegraded) && !live.hasExpired(nowMs));
+      .filter((live) => (stored === undefined || live.isDegraded) && !live.hasExpired(this.now()));
     if (here.length === 0) return stored ?? [];
     const ids = new Set(here.map(({ turnId }) => turnId));
     const shown = here.filter((live) => live.passes(filter)).flatMap((live) => live.shown({}) ?? []);
@@ -338,7 +308,7 @@ export class Live implements LiveLog {
   }
 
   now(): number {
-    return this.#health.opened?.medium.clock.now() ?? this.#clock.now();
+    return this.#health.opened?.medium.clock.now() ?? this.#place.clock.now();
   }
 
   untilRecovered(signal: AbortSignal): Promise<void> {
@@ -348,7 +318,7 @@ export class Live implements LiveLog {
   async sweep(): Promise<void> {
     this.#turns.sweep();
     await this.#health.orDegraded(async () => {
-      await this.#renewHome(this.#health.store);
+      await renewHome(this.#health.store.medium.rows, this.#home, this.#turns.all());
       await this.#health.store.medium.sweep();
     });
     if (this.#memory !== undefined) await (await this.#memory).medium.sweep();
@@ -376,16 +346,6 @@ export class Live implements LiveLog {
     }
   }
 
-  /** Says that this home lives. If it counted as gone, as after a suspend, others may have ended its turns: a runner that appends nothing would not notice. */
-  async #renewHome({ medium: { rows } }: Store): Promise<void> {
-    if (rows.shared === undefined || this.#home === undefined || (await rows.shared.renewHome(this.#home))) return;
-    for (const live of this.#turns.all()) {
-      if (!live.isKnown || live.isDegraded || live.hasEnded) continue;
-      const row = await rows.get(live.turnId);
-      if (row?.epoch !== live.epoch) live.lose(row === undefined ? "removed" : "fenced");
-    }
-  }
-
   /** Ends a turn whose home is gone, by name and fenced by its epoch; returns whether it has. */
   async #endIfLeft({ turnId, ended, owner }: Pick<TurnLabel, "turnId" | "ended" | "owner">): Promise<boolean> {
     const { shared } = this.#health.store.medium.rows;
@@ -403,24 +363,8 @@ export class Live implements LiveLog {
     return untilNews(wait, () => this.getLabel(turnId), signal);
   }
 
-  async #hearCancel(live: LiveTurn, signal: AbortSignal): Promise<void> {
-    const isHeard = (row: Row | undefined) => row?.open !== true || metaOf(row).cancel !== undefined;
-    const { turnId } = live;
-    const look = () => untilRow(this.#health.store.medium.rows, turnId, isHeard, signal, `cancel:${turnId}`);
-    const row = await lookAgain(look, this.#clock, signal);
-    const by = row && metaOf(row).cancel;
-    if (by !== undefined) live.requestCancel(by);
-  }
-
-  async #over(opened: { readonly rows: Rows; readonly gatewayKey: Secret }): Promise<Store> {
-    const medium = new Medium(opened, { clock: this.#clock, retention: this.#retention });
-    await refuseOtherKey(medium.rows, medium.sealer.digest("check"));
-    const records = new TurnRows(medium, (turnId) => this.#turns.get(turnId)?.facts);
-    return { medium, records, turns: new TurnLog(medium, records), streams: new Streams(medium) };
-  }
-
   #memoryStore(): Promise<Store> {
-    return (this.#memory ??= openMemory().then((opened) => this.#over(opened)));
+    return (this.#memory ??= openMemory().then((opened) => storeOver(opened, this.#place)));
   }
 
   async #beginInMemory(turn: NewTurn, owner: string, clientKey: Secret | undefined) {

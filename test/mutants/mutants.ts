@@ -400,7 +400,7 @@ export const mutants: readonly Mutant[] = [
     in: "Live.#find",
     code: "found !== undefined && (await this.#endIfLeft(found))",
     becomes: "false",
-    tests: ["src/log/redis/homes.test.ts"],
+    tests: ["src/log/homes.test.ts"],
   },
   {
     name: "readers wait for a turn whose store failed in an unknown way",

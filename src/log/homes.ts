@@ -1,6 +1,8 @@
-import type { Clock } from "../../base/clock.ts";
-import { MillraceError } from "../../base/errors.ts";
-import type { Rows } from "../rows.ts";
+import type { Clock } from "../base/clock.ts";
+import { MillraceError } from "../base/errors.ts";
+import type { LiveTurn } from "./live-turn.ts";
+import { type Row, type Rows, untilRow } from "./rows.ts";
+import { metaOf } from "./turn-row.ts";
 
 /** How often a reader looks whether the home of its turn lives, and how soon a watch that failed is begun again; ms. */
 const lookEveryMs = 20_000;
@@ -41,4 +43,23 @@ export async function refuseOtherKey(rows: Rows, checkValue: string): Promise<vo
   throw new MillraceError("invalid_request", "The turns of this Redis server are sealed with another log key.", {
     hint: "Copy the file `log-key` of the gateways that use it to this machine (MILLRACE_LOG_KEY_FILE), or use another Redis server.",
   });
+}
+
+/** Says that this home lives. If it counted as gone, as after a suspend, others may have ended its turns: a runner that appends nothing would not notice. */
+export async function renewHome(rows: Rows, home: string | undefined, turns: readonly LiveTurn[]): Promise<void> {
+  if (rows.shared === undefined || home === undefined || (await rows.shared.renewHome(home))) return;
+  for (const live of turns) {
+    if (!live.isKnown || live.isDegraded || live.hasEnded) continue;
+    const row = await rows.get(live.turnId);
+    if (row?.epoch !== live.epoch) live.lose(row === undefined ? "removed" : "fenced");
+  }
+}
+
+/** Tells a turn of this process that another gateway asked for its cancel. */
+export async function hearCancel(rows: () => Rows, live: LiveTurn, clock: Clock, signal: AbortSignal): Promise<void> {
+  const isHeard = (row: Row | undefined) => row?.open !== true || metaOf(row).cancel !== undefined;
+  const { turnId } = live;
+  const row = await lookAgain(() => untilRow(rows(), turnId, isHeard, signal, `cancel:${turnId}`), clock, signal);
+  const by = row && metaOf(row).cancel;
+  if (by !== undefined) live.requestCancel(by);
 }
