@@ -12,7 +12,6 @@ import { withFinder } from "../compose/compose-ide.ts";
 import { spellEditor, spellTarget } from "../compose/health-details.ts";
 import {
   askGateway,
-  callGateway,
   findGateway,
   type GatewayClient,
   readHealth,
@@ -210,6 +209,7 @@ function spellPrompts({ gateway, accounts }: Status): string {
 }
 
 function spellTurns({ running, waiting, ended, failed, turnLimit }: GatewayStatus): string {
+  if (running === undefined) return ""; // a gateway of an older version
   const limit = turnLimit === null || turnLimit.why === "alone" ? "" : `; ${spellTurnLimit(turnLimit)}`;
   return `${running} running, ${waiting} waiting, ${ended} ended since it started, ${failed} of them failed${limit}`;
 }
@@ -293,17 +293,13 @@ async function readGatewayStatus(
     await io.clock.sleep(againMs, signal);
     health = await readHealth(gateway, signal);
   }
-  const metrics = await line("turns", async () => (await callGateway(gateway, "/metrics", { signal })).text(), "");
   const backend = health.details?.backend;
   return {
     url: gateway.url,
     file: readGatewayFile(settings.gatewayFile),
     backend,
     turnLimit: health.turn_limit ?? null,
-    running: sumOf(metrics, "millrace_turns_running"),
-    waiting: sumOf(metrics, "millrace_turns_waiting"),
-    ended: sumOf(metrics, "millrace_turns_ended_total"),
-    failed: sumOf(metrics, "millrace_turns_ended_total", 'outcome="failed"'),
+    ...health.turns,
     lastFailure: await line("last failure", () => lastFailureOf(gateway, signal), null),
     storeProblem: storeProblemOf(health) ?? null,
     logProblem: health.details?.log_problem ?? null,
@@ -327,12 +323,4 @@ async function lastFailureOf(gateway: GatewayClient, signal: AbortSignal) {
   if (turn === undefined) return null;
   const reason = (await failureOf(turn.id, gateway, signal)) ?? "failed";
   return { id: turn.id, model: turn.model, at: turn.created_at, reason };
-}
-
-/** The sum of a metric's series with the label. */
-function sumOf(text: string, name: string, label = ""): number {
-  return text
-    .split("\n")
-    .filter((line) => line.startsWith(`${name} `) || (line.startsWith(`${name}{`) && line.includes(label)))
-    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
 }

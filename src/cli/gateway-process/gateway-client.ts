@@ -207,6 +207,7 @@ const healthSchema = z.looseObject({
   refused: refusedSchema.optional(),
   blocked: blockedSchema.optional(),
   store: z.looseObject({ degraded: z.boolean(), why: z.string().nullish(), hint: z.string().nullish() }).optional(),
+  turns: z.object({ running: z.number(), waiting: z.number(), ended: z.number(), failed: z.number() }).optional(),
   turn_limit: z.object({ most: z.number().nullable(), why: z.enum(["set", "shared", "alone"]) }).optional(),
   details: z
     .looseObject({

@@ -1,7 +1,7 @@
 import { createParser } from "eventsource-parser";
 import type { MillraceError } from "../../base/errors.ts";
 import { sortableId } from "../../base/ids.ts";
-import { isObject, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
+import { isObject, type JsonObject, objectOf, parseJson, writeJson } from "../../base/json.ts";
 import { encodeOpenAiError } from "../dialects/openai-errors.ts";
 import { responsePrefix } from "../dialects/openai-responses/response-object.ts";
 import { type BodyMemory, memoryOf } from "./body.ts";
@@ -60,7 +60,7 @@ export class Conversation {
     for await (const { event, data } of this.#ask(request, signal)) {
       if (data === "[DONE]" || event === "error") continue; // `response.failed` follows, and here each of the two would end the answer
       const ended = event === "response.completed" || event === "response.incomplete";
-      const message = ended || lane !== undefined ? parse(data) : undefined;
+      const message = ended || lane !== undefined ? objectOf(parseJson(data)) : undefined;
       const response = ended && isObject(message?.response) ? message.response : undefined;
       isOver ||= response !== undefined;
       if (response !== undefined) {
@@ -104,7 +104,7 @@ export class Conversation {
     const request = new Request("http://gateway/v1/responses", { method: "POST", headers: this.#headers, signal });
     const response = await this.#app(request, { ...body, stream: true });
     if (response.body === null || !response.headers.get("content-type")?.startsWith("text/event-stream")) {
-      yield { data: errorEvent(response.status, parse(await response.text())?.error) };
+      yield { data: errorEvent(response.status, objectOf(parseJson(await response.text())).error) };
       return;
     }
     const events: { event?: string | undefined; data: string }[] = [];
@@ -136,15 +136,6 @@ function costOf(data: string): JsonCost {
     // its cost is counted
   }
   return scan.cost;
-}
-
-function parse(text: string): JsonObject | undefined {
-  try {
-    const json: unknown = parseJson(text);
-    return isObject(json) ? json : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function itemsOf(input: unknown): readonly unknown[] {

@@ -46,6 +46,8 @@ export interface Gauges {
  * that two gateways in one process do not mix.
  */
 export class GatewayMetrics {
+  /** Of the series of ended turns: all, and those that failed. */
+  readonly turns = { ended: 0, failed: 0 };
   readonly #registry = new Registry();
   readonly #setLimits = limitGauges(this.#registry);
   readonly #setAgents = agentGauges(this.#registry);
@@ -143,6 +145,8 @@ export class GatewayMetrics {
     const { dialect, outcome, tokenSource: source, firstTokenMs } = turn;
     const model = turn.modelName ?? turn.model;
     this.#turnsEnded.inc({ dialect, model, outcome });
+    this.turns.ended += 1;
+    if (outcome === "failed") this.turns.failed += 1;
     if (outcome === "failed") this.#errors.inc({ dialect, model, code: turn.reason });
     this.#turnSeconds.observe({ dialect, model }, Math.max(0, turn.endedAtMs - turn.startedAtMs) / 1000);
     if (firstTokenMs !== undefined) this.#firstToken.observe({ dialect, model }, firstTokenMs / 1000);

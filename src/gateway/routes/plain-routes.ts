@@ -32,7 +32,7 @@ export const plainRoutes = [
   }),
   defineRoute("status", "GET /health", {
     summary:
-      "Whether the gateway runs. For the owner, also its version, pause and IDE, the requests that were refused, and the models that a limit blocks.",
+      "Whether the gateway runs. For the owner, also its version, pause, IDE and counts of turns, the requests that were refused, and the models that a limit blocks.",
     guard: "open",
     dashboard: true,
     answer: health,
@@ -42,19 +42,18 @@ export const plainRoutes = [
       const proof = challenge === undefined ? undefined : parts.prove(challenge);
       const headers: Record<string, string> = proof === undefined ? {} : { [proofHeader]: proof };
       if (c.caller?.owner !== true) return jsonResponse(known, 200, headers);
-      const details = await parts.healthDetails?.();
-      const store = parts.storeState?.();
       const limit = parts.turnLimit?.();
       return jsonResponse(
         {
           ...known,
           version: parts.version,
-          ...(parts.pauseState === undefined ? {} : { paused: parts.pauseState() }),
+          paused: parts.pauseState?.(),
           ...(limit === undefined ? {} : { turn_limit: { most: limit.most ?? null, why: limit.why } }),
-          ...(store === undefined ? {} : { store }),
+          store: parts.storeState?.(),
+          turns: { ...parts.turns.load(), ...parts.metrics.turns },
           refused: parts.refused.encode(),
           blocked: encodeBlocked(parts.turns.blocked(), (uid) => parts.models.nameOf(uid)),
-          ...(details === undefined ? {} : { details }),
+          details: await parts.healthDetails?.(),
         },
         200,
         headers,
