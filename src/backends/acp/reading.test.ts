@@ -202,6 +202,16 @@ describe("the end of a prompt", () => {
     expect(silent((reader) => reader.read(chunk("Back.")))).not.toMatchObject({ error: lost });
   });
 
+  test("a call of the client's tool stays one under another title, but not once it acts", () => {
+    const reader = new UpdateReader({ owns: ({ title }) => title === "ours: shell" });
+    reader.read(tool("other", { title: "ours: shell" }));
+    const later = (more: object) => reader.read({ sessionUpdate: "tool_call_update", toolCallId: "t1", ...more });
+    later({ title: "Listing files" });
+    expect([reader.announced, reader.readPermission({ toolCallId: "t1" })]).toEqual([1, true]);
+    later({ kind: "execute" });
+    expect([reader.announced, reader.readPermission({ toolCallId: "t1" })]).toEqual([0, false]);
+  });
+
   test("no text, or none after a refused permission, is no answer", () => {
     const nothing = conclude(
       { type: "answered", stopReason: "end_turn", tokens: undefined },

@@ -4,7 +4,7 @@ import { type ErrorCode, errorCodes, MillraceError, rowOf } from "../../base/err
 import type { Symptom } from "../../language-server/errors/symptom.ts";
 import { ErrorDetailsSchema } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { Dialect } from "./dialect.ts";
-import { encodeRefusal } from "./idempotent/errors.ts";
+import { encodeFailedEnd, encodeRefusal } from "./idempotent/errors.ts";
 import { surfaces } from "./surfaces.fake.ts";
 
 const dialects: readonly Dialect[] = surfaces.map(([, { dialect }]) => dialect);
@@ -42,6 +42,9 @@ describe.each(errorCodes)("%s", (code) => {
       expect(error).toBeInstanceOf(ConnectError);
       expect(error.findDetails(ErrorDetailsSchema).length).toBe(helps ? 0 : 1);
     }
+    expect(encodeFailedEnd(recordOf(code)).findDetails(ErrorDetailsSchema)).toMatchObject([
+      { details: { isRetryable: false } },
+    ]);
   });
 });
 

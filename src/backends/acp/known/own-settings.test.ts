@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parse } from "smol-toml";
@@ -183,6 +183,19 @@ test("the working folder of a known agent is the root of a project, so that no f
   for (const command of ["codex-acp", "claude-agent-acp", "gemini", "qwen", "opencode"])
     expect((await started(command, {})).read("../millrace-empty/.git")).toBe("");
 });
+
+test.each(["codex-acp", "claude-agent-acp", "gemini", "qwen", "opencode"])(
+  "what %s is started with is what the real one was tried with",
+  async (command) => {
+    const { home, own, read: _, ...rest } = await started(command, {});
+    const files = readdirSync(own, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => [join(parentPath, name), readFileSync(join(parentPath, name), "utf8")] as const);
+    const given = JSON.stringify({ ...rest, files: Object.fromEntries(files.toSorted()) }, undefined, 2);
+    const told = given.replaceAll(own, "OWN").replaceAll(home, "OWNER").replaceAll(rest.server, "SERVER");
+    await expect(`${told}\n`).toMatchFileSnapshot(`./fixtures/${command}.json`);
+  },
+);
 
 test("our MCP server has another name at each start", async () => {
   const [one, other] = [await started("qwen", {}), await started("qwen", {})];

@@ -23,7 +23,9 @@ function played(key: string) {
   return { key, child, crash, ...nothing, runningTurns: 0, isStale: false };
 }
 
-function world() {
+type Options = ConstructorParameters<typeof ProcessPool<ReturnType<typeof played>>>[0];
+
+function world(more: Partial<Options> = {}) {
   const clock = new FakeClock();
   const started: string[] = [];
   const fault = { error: undefined as MillraceError | undefined, gate: Promise.resolve() };
@@ -37,6 +39,7 @@ function world() {
       if (fault.error !== undefined) throw fault.error;
       return played(key);
     },
+    ...more,
   });
   const lease = (key: string, signal = never) => pool.lease({ key, args: [], style: "ask" }, signal);
   const use = async (key: string) => {
@@ -114,6 +117,18 @@ test("a process is kept warm from its last use on, and also while a prompt runs 
   await clock.advance(warmMs);
   expect(keys()).toEqual([]);
 });
+
+test.each([
+  ["none that cannot be had", async () => ({ left: [], isBusy: false }), undefined],
+  ["one that cannot be had now", async () => ({ left: [], isBusy: true }), "busy"],
+  ["nobody knows what, for the look failed", async () => Promise.reject(new Error("no")), "busy"],
+] as const)(
+  "a session that no process here has may be in one that the gateway before left: %s",
+  async (_, takeOver, held) => {
+    const { pool } = world({ takeOver });
+    expect(await pool.leaseHolding("s")).toBe(held);
+  },
+);
 
 test("one that has to make room ends at its last release, which is no crash", async () => {
   const { lease, keys, pool } = world();

@@ -314,7 +314,6 @@ export class ProcessPool<P extends PoolProcess> {
     const { process } = slot;
     if (process?.isAwaited !== true || slot.ending) return await this.#end(slot);
     slot.ending = true;
-    slot.cooling?.abort();
     await process.child.host?.leave();
   }
 
