@@ -4,7 +4,14 @@ import process from "node:process";
 import { setTimeout as wait } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { type BackendName, backends, type StandIn, standInFor } from "../matrix/stand-in.ts";
-import { answerSize, type ClientPlace, loopClients, type MixedClient, textClients } from "../matrix/twenty.ts";
+import {
+  answerSize,
+  type ClientPlace,
+  inBackground,
+  loopClients,
+  type MixedClient,
+  textClients,
+} from "../matrix/twenty.ts";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
 import { mayMount, smallDisk } from "../support/small-disk.ts";
 import { rowsOf } from "../support/tables.ts";
@@ -47,6 +54,8 @@ interface CommonEvent {
   readonly losesRest?: readonly BackendName[];
   /** The build that runs before it. */
   readonly bin?: string;
+  /** The clients have an issued key, which ends: open answers go on, and each later request is refused. */
+  readonly endsKey?: true;
   /** The folder of Millrace, made for one test. */
   readonly place?: () => { readonly folder: string };
 }
@@ -146,11 +155,15 @@ const events: Readonly<Record<string, CommonEvent>> = {
       machine.current = { ...machine.current, key: stdout.trim() };
     },
   },
+  "their key is revoked": {
+    endsKey: true,
+    befall: async (machine) => expect((await millrace(["keys", "revoke", "clients"], machine)).code).toBe(0),
+  },
 };
 
 const rows = Object.keys(events).flatMap((event) => backends.map((backend) => ({ event, backend })));
 
-async function machineFor(backend: BackendName, { bin, place }: CommonEvent): Promise<Machine> {
+async function machineFor(backend: BackendName, { bin, place, endsKey }: CommonEvent): Promise<Machine> {
   const standIn = await standInFor(backend, { turn: pace });
   const { home } = standIn.ide;
   const folder = place === undefined ? join(home, ".millrace") : join(place().folder, "data");
@@ -179,6 +192,10 @@ async function machineFor(backend: BackendName, { bin, place }: CommonEvent): Pr
       await standIn.ide.release();
     },
   };
+  if (endsKey) {
+    const { stdout } = await millrace(["keys", "create", "clients"], { home, env });
+    machine.current = { ...machine.current, key: stdout.trim() };
+  }
   return machine;
 }
 
@@ -212,8 +229,9 @@ test.runIf(process.platform !== "win32").each(rowsOf(rows))(
     const clients = [...started(textClients, machine, struck.promise), ...loops];
     await Promise.all(clients.map(({ begun }) => begun));
     await expect.poll(async () => (await standIn.prompts()).length, { timeout: patienceMs }).toBe(clients.length);
-    struck.resolve();
+    if (!happening.endsKey) struck.resolve();
     await happening.befall(machine);
+    struck.resolve();
     await machine.release();
     const answers = await Promise.all(clients.map(({ outcome }) => outcome));
     const prompts = await standIn.prompts();
@@ -223,13 +241,20 @@ test.runIf(process.platform !== "win32").each(rowsOf(rows))(
       said: answers[at],
       prompts: isLoop ? undefined : prompts.filter((text) => text.includes(mark)).length,
     }));
-    const expected = clients.map(({ client: { how, isLoop, isKeyed } }) => ({
+    const expected = clients.map(({ client, client: { how, isLoop, isKeyed } }) => ({
       how,
-      said: isLoop ? { text: agentLoop.text } : isLost && isKeyed ? failedByName : { text: whole },
+      said:
+        happening.endsKey && (isLoop || client === inBackground)
+          ? { failed: expect.stringContaining("unauthenticated") as unknown }
+          : isLoop
+            ? { text: agentLoop.text }
+            : isLost && isKeyed
+              ? failedByName
+              : { text: whole },
       prompts: isLoop ? undefined : isLost && !isKeyed ? oneOrTwo : 1,
     }));
     expect(found).toEqual(expected);
     const ofLoops = prompts.filter((text) => !text.includes("text-")).length / loops.length;
-    expect(ofLoops).toBe(backend === "Cascade" ? 3 : isLost ? 2 : 1);
+    expect(ofLoops).toBe(happening.endsKey ? 1 : backend === "Cascade" ? 3 : isLost ? 2 : 1);
   },
 );
