@@ -1,5 +1,6 @@
 import type { ErrorRecord } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
+import type { JsonObject } from "../../base/json.ts";
 import type { TurnEvent } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { Answer } from "./answer.ts";
@@ -8,6 +9,8 @@ import type { Answer } from "./answer.ts";
 export interface WireEvent {
   readonly name?: string;
   readonly data: string;
+  /** The JSON of `data`, of events that are added up again. */
+  readonly json?: JsonObject;
 }
 
 /** An error as an API answers it before the first byte. */

@@ -43,27 +43,32 @@ export function seal(
   return Buffer.concat([before, nonce, sealed, cipher.getAuthTag()]);
 }
 
-/** So many bytes take some milliseconds to seal. */
-const partBytes = 2 * 1024 * 1024;
+/** So many characters take some milliseconds to seal. */
+const largeText = 2 * 1024 * 1024;
 
 /** As `seal`. Others have their turns between the parts of a large text: 40 MB of images took 0.1 s. */
 export async function sealInParts(key: KeyObject, text: string, bound: string): Promise<Uint8Array> {
-  if (text.length <= partBytes) return seal(key, text, bound);
-  await ownTurn();
-  const bytes = Buffer.from(text);
+  if (text.length <= largeText) return seal(key, text, bound);
   const nonce = newNonce();
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(boundTo(nothing, bound));
-  const box = Buffer.allocUnsafe(bytes.length + boxBytes);
+  const box = Buffer.allocUnsafe(Buffer.byteLength(text) + boxBytes);
   box.set(nonce);
-  for (let at = 0; at < bytes.length; at += partBytes) {
+  let sealed = nonceBytes;
+  for (let from = 0, to = 0; from < text.length; from = to) {
     await ownTurn();
-    box.set(cipher.update(bytes.subarray(at, at + partBytes)), nonceBytes + at);
+    to = from + largeText;
+    if (isFirstOfPair(text.charCodeAt(to - 1))) to--;
+    const part = cipher.update(text.slice(from, to), "utf8");
+    box.set(part, sealed);
+    sealed += part.length;
   }
   cipher.final(); // holds nothing back
-  box.set(cipher.getAuthTag(), nonceBytes + bytes.length);
+  box.set(cipher.getAuthTag(), sealed);
   await ownTurn(); // the store takes its own time
   return box;
 }
+
+const isFirstOfPair = (code: number) => code >= 0xd800 && code < 0xdc00;
 
 /** The content of a box made by `seal`. Undefined if the key is another, or if anything was changed, `bound` and what is before it included. */
 export function open(key: KeyObject, bytes: Uint8Array, bound: string, beforeBytes = 0): Buffer | undefined {

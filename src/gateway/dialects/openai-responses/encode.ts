@@ -166,12 +166,13 @@ class ResponsesEncoder implements Encoder {
   }
 
   #write(type: string, members: JsonObject): WireEvent {
-    const event = { type, sequence_number: this.#sequence++, ...members };
+    const json = { type, sequence_number: this.#sequence++, ...members };
     let data: string | undefined; // four events at the end hold the whole text: each is written when it is sent
     return {
       name: type,
+      json,
       get data() {
-        return (data ??= writeJson(event));
+        return (data ??= writeJson(json));
       },
     };
   }

@@ -1,4 +1,4 @@
-import { type JsonObject, parseJson, writeJson } from "../../../base/json.ts";
+import { type JsonObject, writeJson } from "../../../base/json.ts";
 import type { WireEvent } from "../dialect.ts";
 
 /**
@@ -16,11 +16,10 @@ export class ResponseSnapshot {
 
   /** Takes the wire events of one log event, in order. Returns the place of the searched event once it is among them. */
   take(events: readonly WireEvent[]): number | undefined {
-    for (const [part, { data }] of events.entries()) {
-      if (!data.startsWith("{")) continue;
-      const event = parseJson(data) as JsonObject; // the encoder wrote it
-      this.#response = accumulate(this.#response, event);
-      if (event.sequence_number === this.#at) return part;
+    for (const [part, { json }] of events.entries()) {
+      if (json === undefined) continue;
+      this.#response = accumulate(this.#response, json);
+      if (json["sequence_number"] === this.#at) return part;
     }
     return undefined;
   }
