@@ -214,6 +214,8 @@ function started(clients: readonly MixedClient[], machine: Machine, struck: Prom
 const oneOrTwo: unknown = expect.toSatisfy((count: unknown) => count === 1 || count === 2);
 const failedByName: unknown = { failed: expect.stringMatching(/upstream_failed|The IDE|The agent|no longer|ended/) };
 
+const refused: unknown = { failed: expect.stringContaining("unauthenticated") };
+
 test.runIf(process.platform !== "win32").each(rowsOf(rows))(
   "with twenty clients in the middle of their answers over $backend, $event",
   { timeout: 3 * patienceMs },
@@ -245,7 +247,7 @@ test.runIf(process.platform !== "win32").each(rowsOf(rows))(
       how,
       said:
         happening.endsKey && (isLoop || client === inBackground)
-          ? { failed: expect.stringContaining("unauthenticated") as unknown }
+          ? refused
           : isLoop
             ? { text: agentLoop.text }
             : isLost && isKeyed
