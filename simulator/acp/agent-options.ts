@@ -39,8 +39,6 @@ export const agentOptionsSchema = z.strictObject({
   efforts: z.boolean().default(false),
   /** The behaviour of the `summarizer` type: answers; summarises text that is not framed as an execution trace; always summarises. */
   summarizer: z.enum(["answers", "unframed", "always"]).default("answers"),
-  /** How often the agent tries a write again after a rejection. */
-  askAgain: z.number().int().min(0).max(20).default(6),
   /** The owner's configuration lets the agent write: it asks in no mode, and the file is written. */
   acts: z.boolean().default(false),
   /** Stdio MCP servers of a session: started, or dropped without a word. */

@@ -171,7 +171,6 @@ describe("the CLI alone, signed in", () => {
   });
 
   it("asks for permission with five choices, and again after each rejection", async () => {
-    await simulator.setAgent({ askAgain: 2 });
     client.onRequest = ({ method }) =>
       method === "session/request_permission"
         ? { result: { outcome: { outcome: "selected", optionId: "reject_once" } } }
@@ -179,7 +178,7 @@ describe("the CLI alone, signed in", () => {
     const sessionId = await client.open();
     await client.prompt(sessionId, "echo: done [[sim: writes=1 diagnostics]]");
     const asked = client.messages.filter(({ method }) => method === "session/request_permission");
-    expect(asked).toHaveLength(3);
+    expect(asked).toHaveLength(7);
     expect(asked[0]?.params.options.map((option: { optionId: string }) => option.optionId)).toEqual([
       "allow_once",
       "allow_session",
@@ -188,11 +187,9 @@ describe("the CLI alone, signed in", () => {
       "reject_once",
     ]);
     const report = simulator.agentReport();
-    expect(report.permissions.filter((one) => one.sessionId === sessionId).map((one) => one.outcome)).toEqual([
-      "reject_once",
-      "reject_once",
-      "reject_once",
-    ]);
+    expect(report.permissions.filter((one) => one.sessionId === sessionId).map((one) => one.outcome)).toEqual(
+      Array(7).fill("reject_once"),
+    );
     expect(report.diagnostics.at(-1)).toBe(false);
   });
 

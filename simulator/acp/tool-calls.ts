@@ -10,6 +10,9 @@ interface ServerCall {
   readonly args: unknown;
 }
 
+/** How often the agent tries a write again after a rejection. */
+const mostTries = 6;
+
 /** The tool calls of one turn, as the client sees them. No tool really runs, but for the writes of an agent that acts. */
 export class ToolCalls {
   readonly #call: PromptCall;
@@ -31,7 +34,7 @@ export class ToolCalls {
   /** A write, tried again after each rejection until the agent gives up. */
   async write(nth: number): Promise<void> {
     const { session, terms } = this.#call;
-    const { acts, askAgain } = terms.options;
+    const { acts } = terms.options;
     const path = `${session.cwd}/millrace-${nth + 1}.txt`;
     for (let tries = 0; ; tries++) {
       const call = this.#newCall(`Write ${path}`, "edit", { path, content: "hello" });
@@ -42,7 +45,7 @@ export class ToolCalls {
         return this.#end(call, "completed", "Written.");
       }
       this.#end(call, "failed", refused);
-      if (refused === notInMode || tries >= askAgain) return;
+      if (refused === notInMode || tries >= mostTries) return;
     }
   }
 

@@ -70,8 +70,6 @@ it("a command that waits for a decision stops the turn", async () => {
 
 describe("over the transcript, an error step with its text", () => {
   it.each([
-    ["tool", "rate_limit", 429, "rate_limit_exceeded"],
-    ["system", "rate_limit", 429, "rate_limit_exceeded"],
     ["system", "quota", 429, "insufficient_quota"],
     ["tool", "content_policy", 400, "invalid_request"],
   ] as const)("under a %s header is that error: %s", async (errorText, error, status, code) => {

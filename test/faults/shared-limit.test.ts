@@ -52,11 +52,4 @@ describe("one subscription for several people, with real processes", { timeout: 
     });
     for (const controller of await Promise.all(asked)) controller.abort();
   });
-
-  it("lets the owner's setting win", async () => {
-    const { home } = await world({ args: ["--max-turns", "0"] });
-    await millrace(["keys", "create", "ada"], { home });
-    const { stdout } = await millrace(["status", "--json"], { home });
-    expect(JSON.parse(stdout)).toMatchObject({ gateway: { turn_limit: { most: null, why: "set" } } });
-  });
 });
