@@ -191,7 +191,10 @@ export const crush: Client = {
     };
     return [inFile(join(xdgConfig(machine, "crush"), "crush.json"), put("providers.millrace", provider))];
   },
-  notes: () => ["Pick a model of Millrace in Crush with Ctrl-P, Switch Model."],
+  notes: () => [
+    "Pick a model of Millrace in Crush with Ctrl-P, Switch Model.",
+    "A project's crush.json runs commands as you, and can lead Crush with this key to another host: start it in projects that you trust.",
+  ],
 };
 
 /** Any other client of an API that is served: the values to type into its settings. */
