@@ -20,37 +20,27 @@ import {
 /** How the plugin's address ends: installed or built, and in a clone. */
 const pluginEndings = ["/dist/node/opencode.js", "/src/opencode/plugin.ts"];
 
-/** OpenCode: `setup` installs the plugin, which alone has the key and sends it to nobody else; `run` sets a provider in the environment. */
-export const openCode: Client = {
-  name: "opencode",
-  title: "OpenCode",
-  programs: ["opencode"],
-  install: npm("opencode-ai"),
-  isKeyless: true,
-  managed: managedBy("opencode", ["opencode"]),
-  edits: (target, _key, machine) => pluginIn("opencode", target, machine),
-  notes: pluginNotes,
-  launch: (target, run) => ({ env: { OPENCODE_CONFIG_CONTENT: fenced(target, run) } }),
-};
+export const openCode = withPlugin("opencode", "OpenCode", "opencode-ai", ["opencode"]);
 
-/** Kilo: a fork of OpenCode with other files and variables, which reads its parent's names too. Source: kilo 7.7.7. */
-export const kilo: Client = {
-  name: "kilo",
-  title: "Kilo",
-  programs: ["kilo"],
-  install: npm("@kilocode/cli"),
-  isKeyless: true,
-  managed: managedBy("kilo", ["kilo", "opencode"]),
-  edits: (target, _key, machine) => pluginIn("kilo", target, machine),
-  notes: pluginNotes,
-  launch: (target, run) => ({ env: { KILO_CONFIG_CONTENT: fenced(target, run) } }),
-};
+/** A fork of OpenCode with other files and variables, which reads its parent's names too. Source: kilo 7.7.7. */
+export const kilo = withPlugin("kilo", "Kilo", "@kilocode/cli", ["kilo", "opencode"]);
 
-function pluginNotes(target: Target): readonly string[] {
-  return [
-    "The plugin finds or starts the gateway by itself; all models of the account are under `millrace/`.",
-    ...smallNote(target),
-  ];
+/** `setup` installs the plugin, which alone has the key and sends it to nobody else; `run` sets a provider in the environment. */
+function withPlugin(name: string, title: string, packageName: string, files: readonly string[]): Client {
+  return {
+    name,
+    title,
+    programs: [name],
+    install: npm(packageName),
+    isKeyless: true,
+    managed: managedBy(name, files),
+    edits: (target, _key, machine) => pluginIn(name, target, machine),
+    notes: (target) => [
+      "The plugin finds or starts the gateway by itself; all models of the account are under `millrace/`.",
+      ...smallNote(target),
+    ],
+    launch: (target, run) => ({ env: { [`${name.toUpperCase()}_CONFIG_CONTENT`]: fenced(target, run) } }),
+  };
 }
 
 /**
