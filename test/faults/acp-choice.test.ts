@@ -62,34 +62,6 @@ describe("which backend", () => {
     await served.stop();
   });
 
-  it("a model that Cascade turns away goes to the agent from then on, and the others stay", async () => {
-    const { ide, client } = await machine({ profile: "devin-3", ideVersion: "3.8.20", cascade: "on" });
-    const backendOf = async (content: string, asked: string) => {
-      const { response } = await client.chat.completions.create(ask(content, asked)).withResponse();
-      return response.headers.get("x-millrace-backend");
-    };
-    expect(await backendOf("count to 4", olderModel)).toBe("cascade");
-    const turnedAway = client.chat.completions.create(ask("[[sim: error=devin_local]] Hello", olderModel));
-    await expect(turnedAway).rejects.toMatchObject({ code: "backend_retired" });
-    expect(await backendOf("count to 5", olderModel)).toBe("acp");
-    expect(await backendOf("count to 6", "claude-sonnet-4.5")).toBe("cascade");
-    expect(prompted(ide)).toEqual(["count to 5"]);
-  });
-
-  it("a Cascade that turns out to be retired hands the same request over, and is remembered", async () => {
-    const { ide, client, served } = await machine({ profile: "devin-3", ideVersion: "3.8.20", cascade: "retired" });
-    const { response } = await client.chat.completions.create(ask("count to 7", olderModel)).withResponse();
-    expect([response.headers.get("x-millrace-backend"), prompted(ide)]).toEqual(["acp", ["count to 7"]]);
-    const health = async () => {
-      const headers = { authorization: `Bearer ${served.key}` };
-      return (await (await fetch(`${served.url}/health`, { headers })).json()) as object;
-    };
-    // while it searches for the IDE it shows the earlier result
-    await expect
-      .poll(health)
-      .toMatchObject({ details: { backend: { kind: "acp", why: "Cascade was removed from this build" } } });
-  });
-
   it("an account whose plan does not allow Cascade is never sent there, and status and doctor say so", async () => {
     const plan = { allows: "cli" } as const;
     const { home, ide, client } = await machine({ profile: "devin-3", ideVersion: "3.8.20", cascade: "on", plan });

@@ -1,10 +1,8 @@
-import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
-import { temporaryHome } from "../support/home.ts";
-import { ask, gateway, openai, patience, patienceMs, simulator, world } from "../support/world.ts";
+import { ask, gateway, openai, patience, patienceMs, world } from "../support/world.ts";
 
 /** A home in whose history one turn of this user stands, and the file that holds it. */
 async function usedHome(): Promise<{ readonly home: string; readonly file: string }> {
@@ -83,18 +81,5 @@ describe("a usage history that cannot be used when the gateway starts", () => {
     });
     await served.stop();
     expect(usageRows(file)).toBe(rows); // the log beside it is its own, and is written
-  });
-
-  it("because it is damaged: sets it aside, and begins a new one", async () => {
-    const home = temporaryHome();
-    await simulator({ home });
-    const file = join(home, ".millrace/turns.db");
-    const first = await gateway({ home });
-    await first.stop();
-    copyFileSync(import.meta.filename, file);
-    const served = await gateway({ home });
-    await openai(served).chat.completions.create(ask("after"));
-    await expect.poll(() => turnsIn(served), { timeout: patienceMs, interval: 500 }).toBe(1);
-    expect(served.log()).toContain("damaged-");
   });
 });
