@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { AgentPlan } from "../../src/backends/acp/scripted-plan.fake.ts";
@@ -6,37 +6,14 @@ import { processRuns } from "../../src/base/node/process-exists.ts";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { collect, gateway, openai } from "../support/world.ts";
-import { ask, machine } from "./acp-machine.ts";
-
-const agentFile = join(import.meta.dirname, "../../src/backends/acp/scripted-agent.fake.ts");
+import { ask, machine, scriptedHome } from "./acp-machine.ts";
 
 /** A gateway whose user configured an agent that goes by this plan. `program`: the name of the script that starts it. */
-async function configured(plan: AgentPlan, entry = "", program = "scripted") {
-  const home = temporaryHome();
-  const folder = join(home, "agent");
-  const script = join(home, program);
-  mkdirSync(folder);
-  writeFileSync(script, `#!/bin/sh\nexec "${process.execPath}" "${agentFile}" "$@"\n`, { mode: 0o700 });
-  mkdirSync(join(home, ".millrace"), { mode: 0o700 });
-  writeFileSync(join(folder, "plan.json"), JSON.stringify({ text: "Hello there, friend.", ...plan }));
-  writeFileSync(
-    join(home, ".millrace/config.toml"),
-    [
-      "[[agents]]",
-      'name = "fake"',
-      `command = [${JSON.stringify(script)}, "acp"]`,
-      `set = { FAKE_AGENT_FOLDER = ${JSON.stringify(folder)} }`,
-      entry,
-      "",
-    ].join("\n"),
-  );
+async function configured(first: AgentPlan, entry = "", program = "scripted") {
+  const { home, folder, plan, journal } = scriptedHome({ entry, program });
+  plan(first);
   const served = await gateway({ home });
   const client = openai(served);
-  const journal = () => {
-    const file = join(folder, "journal.jsonl");
-    const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n") : [];
-    return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as { readonly what: string });
-  };
   const prompts = () => journal().filter(({ what }) => what === "accepted").length;
   const question = () => client.chat.completions.create(ask("Hello?", "fake/small"));
   return { home, folder, served, client, question, prompts, journal };

@@ -2,17 +2,13 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryHome } from "../support/home.ts";
+import { shiftedBy } from "../support/shifted-clock.ts";
 import { agentLoop, chatLoop } from "../support/tool-loop.ts";
 import { gateway, simulator } from "../support/world.ts";
 
 /* The wall clock is set while a tool loop waits for its results: the loop goes on in the same prompt. */
 
 const dayMs = 86_400_000;
-
-/** Loaded into a gateway: its wall clock is as far off as a file says, at each moment. */
-const shifted = `import { readFileSync } from "node:fs";
-const now = Date.now;
-Date.now = () => now() + Number(readFileSync(process.env.MILLRACE_TEST_CLOCK, "utf8"));`;
 
 test.each([
   { name: "forward and back", jumps: [dayMs, -dayMs], restarts: false },
@@ -22,10 +18,7 @@ test.each([
   const ide = await simulator({ home, profile: "devin-3", turn: { rate: "instant" } });
   const clock = join(home, "clock");
   writeFileSync(clock, "0");
-  const env = {
-    NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(shifted)}`,
-    MILLRACE_TEST_CLOCK: clock,
-  };
+  const env = shiftedBy(clock);
   let served = await gateway({ home, env });
   const { model, tool, question, text } = agentLoop;
   const messages: object[] = [{ role: "user", content: question }];

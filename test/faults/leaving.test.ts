@@ -1,29 +1,11 @@
 import { once } from "node:events";
 import process from "node:process";
-import type OpenAI from "openai";
 import { expect, test } from "vitest";
 import { millrace, spawnMillrace } from "../support/gateway-process.ts";
-import { ask, model, patience, world } from "../support/world.ts";
+import { ask, model, patience, untilText, world } from "../support/world.ts";
 
 /** An answer of minutes, so that whatever ends the turn early shows. */
 const slow = { turn: { rate: 40, size: 20_000 } } as const;
-
-test("an explicit cancel stops the polling and archives the trajectory", async () => {
-  const { served, ide, client } = await world({ simulator: slow });
-  const { data: stream, response } = await client.chat.completions
-    .create({ ...ask("write"), stream: true })
-    .withResponse();
-  const chunks = stream[Symbol.asyncIterator]();
-  await chunks.next();
-  const turnId = response.headers.get("x-millrace-turn");
-  const cancelled = await fetch(`${served.url}/v1/turns/${turnId}/cancel`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${served.key}` },
-  });
-  expect(cancelled.status).toBe(200);
-  await expectGone(ide);
-  await expect(drain(chunks)).rejects.toThrow(/cancel/i);
-});
 
 test("with no grace a mere disconnect stops the polling and archives the trajectory", async () => {
   const { ide, client } = await world({ simulator: slow, args: ["--grace", "0"] });
@@ -71,13 +53,4 @@ async function expectGone(ide: Awaited<ReturnType<typeof world>>["ide"]): Promis
   const polls = report.calls["GetCascadeTrajectorySteps"];
   expect(report.cascades).toHaveLength(1);
   expect((await ide.report()).calls["GetCascadeTrajectorySteps"]).toBe(polls);
-}
-
-/** Reads until the first text has come: by then the prompt was sent. */
-async function untilText(stream: AsyncIterable<OpenAI.ChatCompletionChunk>): Promise<void> {
-  for await (const chunk of stream) if (chunk.choices[0]?.delta.content) return;
-}
-
-async function drain(items: AsyncIterator<unknown>): Promise<void> {
-  for (;;) if ((await items.next()).done === true) return;
 }

@@ -1,10 +1,19 @@
 import { randomUUID } from "node:crypto";
-import type OpenAI from "openai";
 import { expect, test } from "vitest";
 import { temporaryHome } from "../support/home.ts";
 import { redisInstalled, redisServer } from "../support/redis.ts";
 import { sharedStore } from "../support/shared-store.ts";
-import { ask, collect, degradedGauge, gateway, openai, patience, patienceMs, simulator } from "../support/world.ts";
+import {
+  ask,
+  collect,
+  degradedGauge,
+  gateway,
+  openai,
+  patience,
+  patienceMs,
+  simulator,
+  untilText,
+} from "../support/world.ts";
 
 /** No server to be had is a reason to skip; CI installs one. */
 test.skipIf(!redisInstalled)(
@@ -61,8 +70,3 @@ test.skipIf(!redisInstalled)(
     expect(report.messages.filter((message) => message.text.includes("write"))).toHaveLength(3);
   },
 );
-
-/** Reads until the first text has come. */
-async function untilText(stream: AsyncIterable<OpenAI.ChatCompletionChunk>): Promise<void> {
-  for await (const chunk of stream) if (chunk.choices[0]?.delta.content) return;
-}

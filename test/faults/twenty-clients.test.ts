@@ -13,6 +13,7 @@ import {
   textClients,
 } from "../matrix/twenty.ts";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
+import { shiftedBy } from "../support/shifted-clock.ts";
 import { mayMount, smallDisk } from "../support/small-disk.ts";
 import { rowsOf } from "../support/tables.ts";
 import { agentLoop } from "../support/tool-loop.ts";
@@ -27,11 +28,6 @@ const dayMs = 86_400_000;
 const sent = ["GetCascadeTrajectorySteps", "GetCascadeTrajectory", "GetCascadeTranscriptForTrajectoryId"];
 /** The programs of an earlier build, for the row that updates from it. */
 const lastBuild = process.env["MILLRACE_TEST_LAST_BUILD"];
-
-/** Loaded into a gateway: its wall clock is as far off as a file says, at each moment. */
-const shifted = `import { readFileSync } from "node:fs";
-const now = Date.now;
-Date.now = () => now() + Number(readFileSync(process.env.MILLRACE_TEST_CLOCK, "utf8"));`;
 
 interface Machine extends ClientPlace {
   /** Of the user, and of Millrace. */
@@ -170,8 +166,7 @@ async function machineFor(backend: BackendName, { bin, place, endsKey }: CommonE
   const clock = join(home, "clock");
   writeFileSync(clock, "0");
   const env = {
-    NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(shifted)}`,
-    MILLRACE_TEST_CLOCK: clock,
+    ...shiftedBy(clock),
     MILLRACE_HOME: folder,
   };
   const start = (port: string, of?: string) =>

@@ -86,6 +86,11 @@ export async function collect(
   return { text, reason };
 }
 
+/** Reads a streamed answer until its first text has come: by then the prompt was sent. */
+export async function untilText(stream: AsyncIterable<OpenAI.ChatCompletionChunk>): Promise<void> {
+  for await (const chunk of stream) if (chunk.choices[0]?.delta.content) return;
+}
+
 export const model = "claude-sonnet-4.6";
 
 /** A question of one message. */
