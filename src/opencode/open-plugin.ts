@@ -31,10 +31,9 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
     isAwake = true;
     return starting;
   };
-  const ask = async (path: string, signal?: AbortSignal) => {
-    const found = await gateway(); // its start has a limit of its own
-    return askGateway(found, path, signal ?? AbortSignal.timeout(askMs));
-  };
+  /** The limit begins once the gateway is there: its start has a limit of its own. */
+  const ask = async (path: string, signal?: AbortSignal) =>
+    askGateway(await gateway(), path, signal ?? AbortSignal.timeout(askMs));
   /** OpenCode's requests for our models, each to the gateway that runs then. Where there is none, the answer is the reason, which OpenCode shows. */
   const send = async (input: unknown, init: RequestInit = {}): Promise<Response> => {
     const { pathname, search } = new URL(String(input));
@@ -80,7 +79,7 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
       addProvider(config, home.args ?? [], {
         npm: "@ai-sdk/openai-compatible",
         name: "Millrace",
-        options: { baseURL: anyAddress, apiKey: "in-the-request", includeUsage: true, fetch: send },
+        options: { baseURL: anyAddress, apiKey: noKey, includeUsage: true, fetch: send },
         models,
       });
     },
@@ -104,7 +103,7 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
           prompts: [],
           authorize: () =>
             gateway().then(
-              ({ key }) => ({ type: "success", key: key.reveal() }),
+              () => ({ type: "success", key: noKey }), // OpenCode keeps it in a file, and gives it to any address of this provider
               () => ({ type: "failed" }),
             ),
         },
@@ -129,6 +128,8 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
 
 /** The SDK wants an address; `send` puts that of the gateway in its place. */
 const anyAddress = "http://127.0.0.1/v1";
+/** And a key: `send` alone has the gateway's. */
+const noKey = "in-the-request";
 
 function spell(error: unknown): string {
   const text = error instanceof Error ? error.message : "Something went wrong.";

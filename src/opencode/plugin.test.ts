@@ -295,7 +295,7 @@ describe("the OpenCode plugin", () => {
     const { folder } = await fakeGateway();
     const { hooks } = plugged(folder);
     expect(hooks.auth.methods[0]?.prompts).toEqual([]);
-    expect(await hooks.auth.methods[0]?.authorize()).toEqual({ type: "success", key: "mr_secret" });
+    expect(await hooks.auth.methods[0]?.authorize()).toEqual({ type: "success", key: "in-the-request" });
     const { signal: abort } = new AbortController();
     expect(await hooks.tool["millrace_quota"]?.execute({}, { abort })).toContain("windsurf, plan Pro");
     const headers: Record<string, string> = {};
