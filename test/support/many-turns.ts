@@ -41,7 +41,9 @@ export async function addLoggedTurns(folder: string): Promise<void> {
   for (let round = 0; round < 100; round++) {
     const turns = Array.from({ length: 100 }, () => newTurn({ createdAtMs: Date.now() }));
     const begun = await Promise.all(turns.map((turn) => log.create(turn, "home/0", { flush: false })));
-    await Promise.all(begun.map(({ writer }) => writer?.append([{ type: "text", delta: text }, finished], Date.now())));
+    await Promise.all(
+      begun.map(async ({ writer }) => writer?.append([{ type: "text", delta: text }, finished], Date.now())),
+    );
   }
   await log.close();
 }

@@ -190,8 +190,9 @@ test.each(["codex-acp", "claude-agent-acp", "gemini", "qwen", "opencode"])(
     const { home, own, read: _, ...rest } = await started(command, {});
     const files = readdirSync(own, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
-      .map(({ parentPath, name }) => [join(parentPath, name), readFileSync(join(parentPath, name), "utf8")] as const);
-    const given = JSON.stringify({ ...rest, files: Object.fromEntries(files.toSorted()) }, undefined, 2);
+      .map(({ parentPath, name }) => [join(parentPath, name), readFileSync(join(parentPath, name), "utf8")] as const)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1));
+    const given = JSON.stringify({ ...rest, files: Object.fromEntries(files) }, undefined, 2);
     const told = given.replaceAll(own, "OWN").replaceAll(home, "OWNER").replaceAll(rest.server, "SERVER");
     await expect(`${told}\n`).toMatchFileSnapshot(`./fixtures/${command}.json`);
   },
