@@ -122,7 +122,7 @@ describe("a text that looks like a command of the agent", () => {
       await client.chat.completions.create({ ...request, messages: followed });
     }
     expect(existsSync(file)).toBe(false);
-    const prompts = journal().flatMap((line) => ("text" in line ? [String(line.text)] : []));
+    const prompts = journal().flatMap((line) => ("text" in line ? [line.text] : []));
     expect(prompts).toHaveLength(4);
     expect(prompts.filter((text) => text.includes("/init now") || text.includes("/init once more"))).toHaveLength(4);
   });

@@ -91,11 +91,3 @@ test("an IDE that ends in the middle of an answer and stays away: the error says
     message: expect.stringMatching(/did not come back.*Start the IDE.*costs another prompt/s) as string,
   });
 });
-
-test("an IDE that restarted between two turns is found again, at once", async () => {
-  const { client, ide } = await world();
-  expect((await client.chat.completions.create(ask("count to 3"))).choices[0]?.message.content).toBe("1, 2, 3");
-  await ide.restart({ crash: true });
-  expect((await client.chat.completions.create(ask("count to 4"))).choices[0]?.message.content).toBe("1, 2, 3, 4");
-  expect((await ide.report()).messages).toHaveLength(1);
-});
