@@ -86,10 +86,11 @@ class SqliteRows implements Rows {
 
   async close(): Promise<void> {
     this.#queue.drain();
-    this.#closed ??= new MillraceError("degraded", "The log is closed.");
+    if (this.#closed !== undefined) return;
+    this.#closed = new MillraceError("degraded", "The log is closed.");
     this.#waiters.wakeAll();
     if (this.#queue.isDamaged && this.#path !== undefined) return; // its WAL stays, so the next gateway checks every page
-    if (this.#database.isOpen) giveBackFreePages(this.#database);
+    giveBackFreePages(this.#database);
     this.#database.close();
   }
 

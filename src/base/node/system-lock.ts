@@ -23,8 +23,10 @@ export function takeLock(file: string, waitMs = 0): (() => void) | undefined {
     if (isBusy(error)) return undefined;
     throw error;
   }
+  let isHeld = true; // a database says whether it is open from Node 22.15 on
   return () => {
-    if (database.isOpen) database.close();
+    if (isHeld) database.close();
+    isHeld = false;
   };
 }
 
