@@ -38,7 +38,7 @@ const asked = given.filter((word) => !paths.includes(word) && word !== "--each")
 function runAt(name: string, corner: Corner): boolean {
   const place = mkdtempSync(join(tmpdir(), "ma-")); // short: sockets stand below it
   chmodSync(place, 0o755);
-  chmodSync(tmpdir(), 0o711); // the run's own folder
+  if (tmpdir() !== "/tmp") chmodSync(tmpdir(), 0o711); // the run's own folder
   try {
     const asNobody = corner.user === "nobody" && allowed(asNobodyRuns, "another user");
     const folder = cloneInto(join(place, corner.folder ?? "clone"), asNobody);

@@ -33,7 +33,11 @@ export function scriptedHome({ entry = "", program = "scripted" } = {}) {
   const folder = join(home, "agent");
   const script = join(home, program);
   mkdirSync(folder);
-  writeFileSync(script, `#!/bin/sh\nexec "${process.execPath}" "${agentFile}" "$@"\n`, { mode: 0o700 });
+  writeFileSync(
+    script,
+    `#!/bin/sh\nexec "${process.execPath}" --experimental-strip-types --no-warnings "${agentFile}" "$@"\n`,
+    { mode: 0o700 },
+  );
   mkdirSync(join(home, ".millrace"), { mode: 0o700 });
   const agent = [
     "[[agents]]",

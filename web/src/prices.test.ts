@@ -34,7 +34,7 @@ it("credits are the IDE's own where it reported them, else by the price list and
     const known = creditsOf({ credits, credits_estimated });
     return known && creditsInWords(known);
   };
-  expect(cost(3.5, null)).toBe("3.5");
+  expect(cost(3.5, null)).toBe((3.5).toLocaleString());
   expect(cost(null, 4)).toBe("~4");
   expect(cost(null, 0)).toBe("~0");
   expect(cost(null, null)).toBeUndefined();

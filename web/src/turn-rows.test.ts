@@ -19,7 +19,7 @@ describe("the rows of a turn's page", () => {
       entry("a1", "usage", 0, { detail: "1719 in, 31 out" }),
       entry("a2", "cancelled", 1, { detail: "client" }),
     ];
-    expect(said(entries)).toEqual(["usage: 1,719 in, 31 out", "cancelled: by the client"]);
+    expect(said(entries)).toEqual([`usage: ${(1719).toLocaleString()} in, 31 out`, "cancelled: by the client"]);
   });
 
   it("put deltas that follow each other together, and tools apart by name", () => {

@@ -19,7 +19,7 @@ export class ScriptedHarness {
       ide: "windsurf",
       vendor: "devin",
       command: process.execPath,
-      args: [join(import.meta.dirname, "scripted-agent.fake.ts")],
+      args: ["--experimental-strip-types", "--no-warnings", join(import.meta.dirname, "scripted-agent.fake.ts")],
       environment: { FAKE_AGENT_FOLDER: folder },
       folder: join(folder, "state"),
       ...more,

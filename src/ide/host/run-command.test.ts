@@ -50,6 +50,6 @@ it("says that a program could not be run where the system throws instead of tell
 });
 
 it("says which program is not there", async () => {
-  const answer = await run("no-such-program", [], { limitMs: 100_000 }, never);
+  const answer = await commandRunner({ PATH: "/usr/bin:/bin" })("no-such-program", [], { limitMs: 100_000 }, never);
   expect(answer).toEqual({ ok: false, why: "no-such-program is not on this system's PATH" });
 });

@@ -345,10 +345,11 @@ test("a sweep of many entries lets the writes of running turns come in between, 
   for (let i = 0; i < 50; i++) await rows.commit([append("running", "y")], false);
   expect(swept).toBe(false); // there are 80 slices at least
   await sweep;
-  using database = new DatabaseSync(path, { readOnly: true });
+  const database = new DatabaseSync(path, { readOnly: true });
   const left = ["logs", "heads", "entries", "tags", "leftovers"].map(
     (table) => database.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.["n"],
   );
+  database.close();
   expect(left).toEqual([1, 1, 50, 0, 0]);
   expect(statSync(path).size).toBeGreaterThan(0);
 });
