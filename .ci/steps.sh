@@ -75,6 +75,8 @@ has_package() {
   return 1
 }
 
+registry_first() { has_package opencode-ai || return 0; "$@"; }
+
 # Every run needs these, whichever steps are asked for. Where some are named, libraries that are there stay.
 prepare() {
   local wanted=("${asked[@]}")
