@@ -6,7 +6,7 @@ import { standInFor } from "../matrix/stand-in.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
 import { gateway } from "../support/world.ts";
 
-/* Which error of its own each vendor's SDK raises, as programs catch them: the status decides that, whatever the backend. */
+/* Programs catch the error classes of their SDK. The status of the answer decides the class, whatever the backend. */
 
 type Target = Pick<GatewayProcess, "url" | "key">;
 type Ask = (target: Target, model: string, content: string) => Promise<unknown>;

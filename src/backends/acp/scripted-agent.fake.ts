@@ -14,7 +14,7 @@ import type { AgentPlan, JournalLine, StoredMessages } from "./scripted-plan.fak
  * next one and the test can see.
  */
 
-const folder = process.env["FAKE_AGENT_FOLDER"] ?? "";
+const folder = process.env["FAKE_AGENT_FOLDER"] ?? "/dev/null"; // no folder: without one it fails, and writes nothing where it stands
 const plan = (): AgentPlan => JSON.parse(readFileSync(join(folder, "plan.json"), "utf8")) as AgentPlan; // the test wrote it
 const note = (line: JournalLine) => appendFileSync(join(folder, "journal.jsonl"), `${JSON.stringify(line)}\n`);
 const sessions = join(folder, "sessions");
