@@ -5,7 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { installPackages, versionOf } from "../clients/install.ts";
-import { cellsOf, line, sectionOf, withSections } from "../clients/table.ts";
+import { cellsOf, sectionOf, tableLines, withSections } from "../clients/table.ts";
 import { type AgentOutcome, runAgent } from "./agent-run.ts";
 import { check, failures } from "./check.ts";
 import { claude } from "./owners/claude.ts";
@@ -98,7 +98,7 @@ function writeTables(): void {
         ? earlier.filter((cells) => cells[0] === npm && cells.length === head.length)
         : [[npm, ...row(outcome)]];
     });
-    return [line(head), `|${"---|".repeat(head.length)}`, ...rows.map(line)].join("\n");
+    return tableLines(head, rows).join("\n");
   };
   const tried = table("agents", ["package", "version", ...headings, "date"], ({ sighting, columns }) => {
     const cells = headings.map((heading) => (columns[heading] === true ? "yes" : "**no**"));

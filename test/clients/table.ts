@@ -58,7 +58,7 @@ export function hostTable(driven: readonly Travelled[], date: string, earlier: s
     });
     return [title, mine[0]?.version ?? old?.[1] ?? "", ...cells, mine.length > 0 ? date : (old?.at(-1) ?? "")];
   });
-  return [head, head.map(() => "---"), ...body].map(line).join("\n");
+  return tableLines(head, body).join("\n");
 }
 
 /** What each client can do, as a table. A client that was not driven keeps the row and the notes of `earlier`, the table of an earlier run. */
@@ -82,7 +82,7 @@ export function supportTable(
     driven.some(({ client }) => note.startsWith(`- ${client.name} (${client.surface})`));
   const kept = earlier.split("\n").filter((text) => /^- [^*]/.test(text) && !isDriven(text));
   return [
-    ...[head, head.map(() => "---"), ...body].map(line),
+    ...tableLines(head, body),
     "",
     ...scenarios.map((scenario) => `- **${scenario}**: ${meaning[scenario]}`),
     "",
@@ -91,8 +91,9 @@ export function supportTable(
   ].join("\n");
 }
 
-export function line(cells: readonly string[]): string {
-  return `| ${cells.join(" | ")} |`;
+export function tableLines(head: readonly string[], body: readonly (readonly string[])[]): readonly string[] {
+  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [line(head), `|${"---|".repeat(head.length)}`, ...body.map(line)];
 }
 
 /** The cells of each row of a table. */
@@ -123,10 +124,9 @@ export function withSections(page: string, parts: Readonly<Record<string, string
 }
 
 function notes(rows: readonly Row[]): readonly string[] {
-  return rows.flatMap(({ client, outcomes }) =>
-    scenarios.flatMap((scenario) => {
-      const { note } = outcomes[scenario];
-      return note === "" ? [] : [`- ${client.name} (${client.surface}), ${scenario}: ${note}.`];
-    }),
-  );
+  return rows.flatMap(({ client, outcomes }) => {
+    const told = new Set(scenarios.map((scenario) => outcomes[scenario].note).filter((note) => note !== ""));
+    const of = (note: string) => scenarios.filter((scenario) => outcomes[scenario].note === note).join(", ");
+    return [...told].map((note) => `- ${client.name} (${client.surface}), ${of(note)}: ${note}.`);
+  });
 }

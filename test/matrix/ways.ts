@@ -104,9 +104,9 @@ export const ways: Readonly<Record<string, Way>> = {
   Messages: { ask: overMessages, not: { "JSON of any form": "the API has none" } },
   Gemini: { ask: overGemini },
   Ollama: { ask: overOllama, not: { PDF: "the API has none" } },
-  "stream protocol": { ask: overStream },
-  library: { ask: overLibrary },
-  plugin: {
+  "the stream protocol": { ask: overStream },
+  "the client library": { ask: overLibrary },
+  "the OpenCode plugin": {
     ask: overPlugin,
     not: {
       "JSON by a schema": "OpenCode asks for none",
@@ -114,7 +114,7 @@ export const ways: Readonly<Record<string, Way>> = {
       stop: "OpenCode sends none",
     },
   },
-  chat: { ask: overCommand, not: { tools: "the command runs none" } },
+  "`millrace chat`": { ask: overCommand, not: { tools: "the command runs none" } },
 };
 
 /** Tries each thing on each way. A cell is `Y`, a reason, or what came in its place. */
@@ -138,11 +138,13 @@ export async function tryWays(ide: Simulator, at: Place): Promise<readonly (read
   return rows;
 }
 
-/** The table as it stands in docs/http-api.md. */
-export function tableOf(rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-  const head = ["", ...Object.keys(ways)];
-  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+/** What docs/http-api.md says of them: things and ways, then each cell that is no `Y`. */
+export function listOf(rows: readonly (readonly string[])[]): string {
+  const names = Object.keys(ways);
+  const not = rows.flatMap(([thing = "", ...cells]) =>
+    cells.flatMap((cell, at) => (cell === "Y" ? [] : [`- ${thing} over ${names[at]}: ${cell}`])),
+  );
+  return [`${Object.keys(things).join(", ")}: each over ${names.join(", ")}, but not:`, "", ...not].join("\n");
 }
 
 async function post({ url, key }: GatewayProcess, path: string, body: object): Promise<Json> {

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { productOfIde } from "../../src/base/ide-name.ts";
 import type { SpendEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
 import { creditsOfAll } from "../../src/usage/prices.ts";
 import { type PageQuery, timesOf, turnsBehind } from "./address.ts";
@@ -10,7 +9,7 @@ import { useTurnEnd } from "./live-turns.ts";
 import { Choice, Loaded, type Order, Section, SortHead, useFirst } from "./parts.tsx";
 import { creditsInWords } from "./prices.ts";
 import { useData } from "./use-data.ts";
-import { count, groupKeyOf } from "./words.ts";
+import { count, groupKeyOf, outsideInWords } from "./words.ts";
 
 const dimensions = [
   ["model", "Model"],
@@ -184,13 +183,4 @@ function tokensInWords(spend: SpendEnvelope): string {
 function creditsInWordsOf(spend: SpendEnvelope): string {
   const credits = creditsOfAll([spend]);
   return credits === undefined ? "unknown" : creditsInWords(credits);
-}
-
-function outsideInWords(use: UsageEnvelope["used_outside"][number]): string {
-  const unit = use.unit === "percent" ? " %" : ` ${use.unit}`;
-  const lost = `${count(use.lost)}${unit} of the plan of ${productOfIde(use.ide)} were used in this time`;
-  if (use.used_outside === null) return `${lost}. Millrace cannot tell how much of that went through it.`;
-  if (use.used_outside === 0) return use.bound === "at_least" ? `${lost}.` : `${lost}, all of it through Millrace.`;
-  const bound = { exact: "", at_most: "at most ", at_least: "at least ", unknown: "" }[use.bound];
-  return `${lost}, ${bound}${count(use.used_outside)}${unit} of it outside Millrace.`;
 }

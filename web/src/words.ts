@@ -1,5 +1,6 @@
 import { defaultHints, type ErrorCode, requestMistakes } from "../../src/base/errors.ts";
-import type { LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
+import { productOfIde } from "../../src/base/ide-name.ts";
+import type { LimitsWindowEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
 import { durationInWords, paceFromJson, paceInWords } from "../../src/usage/pace-words.ts";
 import { amountInWords as windowInWords } from "../../src/usage/window-words.ts";
 
@@ -138,4 +139,14 @@ export function hintFor(code: string): string {
 export function groupKeyOf(spend: { readonly name: string | null }, by: string): string {
   if (spend.name === null) return "unknown";
   return by === "project" ? (spend.name.split(/[\\/]/).findLast((part) => part !== "") ?? spend.name) : spend.name;
+}
+
+/** What the plan lost in a time, and how much of it outside Millrace. */
+export function outsideInWords(use: UsageEnvelope["used_outside"][number]): string {
+  const [unit, were] = use.unit === "percent" ? [" %", "was"] : [` ${use.unit}`, "were"];
+  const lost = `${count(use.lost)}${unit} of the plan of ${productOfIde(use.ide)} ${were} used in this time`;
+  if (use.used_outside === null) return `${lost}. Millrace cannot tell how much of that went through it.`;
+  if (use.used_outside === 0) return use.bound === "at_least" ? `${lost}.` : `${lost}, all of it through Millrace.`;
+  const bound = { exact: "", at_most: "at most ", at_least: "at least ", unknown: "" }[use.bound];
+  return `${lost}, ${bound}${count(use.used_outside)}${unit} of it outside Millrace.`;
 }

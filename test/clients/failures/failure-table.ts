@@ -1,5 +1,5 @@
 import type { ClientCase } from "../cases/case.ts";
-import { cellsOf, line } from "../table.ts";
+import { cellsOf, tableLines } from "../table.ts";
 import type { FailureRow, Verdict } from "./drive.ts";
 import { type FailureName, failureNames } from "./failure.ts";
 
@@ -23,7 +23,7 @@ export function failureTable(
     const before = old !== undefined && old[0] === title[0] ? old.slice(2) : [];
     return [...title, ...failureNames.map((name, at) => cell(seen?.get(name)) ?? before[at] ?? "–")];
   });
-  return [line(head), line(head.map(() => "---")), ...body.map(line), ...notes(asked)].join("\n");
+  return [...tableLines(head, body), ...notes(asked)].join("\n");
 }
 
 /** A client's row of a table, of any version; undefined if there is none, or if the table has other columns. */

@@ -1,4 +1,4 @@
-import { cellsOf, line } from "../table.ts";
+import { cellsOf, tableLines } from "../table.ts";
 import type { SessionReport, StepResult } from "./drive.ts";
 import { stepNames } from "./script.ts";
 import type { SessionClient } from "./session.ts";
@@ -15,7 +15,7 @@ export function sessionTable(
     earlier,
   }: { readonly versionOf: (name: string) => string; readonly date: string; readonly earlier: string },
 ): string {
-  const head = ["client", "version", "API", "over Cascade", "over ACP", "not possible", "date"];
+  const head = ["client", "version", "API", "over Cascade", "over ACP", "date"];
   const before = cellsOf(earlier);
   const body = clients.flatMap((client) => {
     const { name, surface } = client;
@@ -26,20 +26,13 @@ export function sessionTable(
       const report = own.find((each) => each.way === way);
       return report === undefined ? (old?.[at] ?? "–") : summary([...report.steps.values()]);
     };
-    const lacks = Object.keys(client.lacks).join(", ") || "–";
-    return [[name, versionOf(client.packageName), surface, cell("Cascade", 3), cell("ACP", 4), lacks, date]];
+    return [[name, versionOf(client.packageName), surface, cell("Cascade", 3), cell("ACP", 4), date]];
   });
   const known = clients.flatMap(({ name, surface, known: why = {} }) =>
     Object.entries(why).map(([step, text]) => `- ${name} (${surface}), ${step}: ${text}.`),
   );
-  const steps = `The steps: ${stepNames.join(", ")}.`;
-  return [
-    ...[head, head.map(() => "---"), ...body].map(line),
-    "",
-    steps,
-    ...(known.length > 0 ? [""] : []),
-    ...known,
-  ].join("\n");
+  const steps = `The steps, of which each client makes those that it knows: ${stepNames.join(", ")}.`;
+  return [...tableLines(head, body), "", steps, ...(known.length > 0 ? [""] : []), ...known].join("\n");
 }
 
 function summary(results: readonly StepResult[]): string {
