@@ -160,7 +160,8 @@ export function openGateway(options: GatewayOptions): OpenGateway {
       },
     });
     listeners.add(listening);
-    return listening;
+    const close = () => listening.close().finally(() => listeners.delete(listening));
+    return { ...listening, close };
   };
   return {
     handle,

@@ -20,14 +20,14 @@ async function until<T>(look: () => Promise<T | undefined> | T | undefined): Pro
   }
 }
 
-/** `millrace run codex`, whose codex is the client above. */
-async function run(home: string, owner: string) {
+/** `millrace run` of a client whose program is the one above. */
+async function run(home: string, owner: string, name = "codex") {
   const [bin, shown] = [join(home, "bin"), join(home, `shown-${crypto.randomUUID()}.json`)];
   mkdirSync(bin, { recursive: true });
-  writeFileSync(join(bin, "codex.cjs"), client(shown));
-  writeFileSync(join(bin, "codex"), `#!/bin/sh\nexec "${process.execPath}" "${bin}/codex.cjs"\n`, { mode: 0o755 });
+  writeFileSync(join(bin, `${name}.cjs`), client(shown));
+  writeFileSync(join(bin, name), `#!/bin/sh\nexec "${process.execPath}" "${bin}/${name}.cjs"\n`, { mode: 0o755 });
   const env = { PATH: `${bin}:/usr/bin:/bin`, HOME: home, MILLRACE_IDE_ONLY_HOME: home, MILLRACE_API_KEY: owner };
-  const child = spawn(process.execPath, [join(bundleFolder(), "bin.js"), "run", "codex"], { env, stdio: "ignore" });
+  const child = spawn(process.execPath, [join(bundleFolder(), "bin.js"), "run", name], { env, stdio: "ignore" });
   onTestFinished(() => void child.kill("SIGKILL"));
   const { pid, env: given } = await until(() => {
     const text = existsSync(shown) ? readFileSync(shown, "utf8") : "";
@@ -91,4 +91,32 @@ describe.runIf(hasFileModes)("the key of a run", { timeout: patienceMs }, () => 
     expect(seen).not.toContain(401);
     await ended(next.url, over.key);
   });
+
+  it.runIf(process.platform === "linux")(
+    "is no key for a client that reads it under a public name: a door is open for that run alone",
+    async () => {
+      const { home, served } = await world({ args: ["--accept"] });
+      const { child, given, key } = await run(home, served.key, "goose");
+      expect([key, JSON.stringify(given)]).toEqual(["", expect.not.stringMatching(/mr[kr]?_[\w-]{43}/)]);
+      const door = given["OPENAI_HOST"] ?? "";
+      const asked = () => openai({ url: door, key: given["OPENAI_API_KEY"] ?? "" });
+      const { response } = await asked().chat.completions.create(ask("hello")).withResponse();
+      const turn = response.headers.get("x-millrace-turn") ?? "";
+      const owner = { headers: { authorization: `Bearer ${served.key}` } };
+      const summary = await fetch(`${served.url}/dashboard/api/turns/${turn}/summary`, owner);
+      expect(await summary.json()).toMatchObject({ key: "goose" });
+      expect((await fetch(`${door}/v1/models`, { headers: { origin: "https://evil.example" } })).status).toBe(403);
+
+      const isOpen = () =>
+        fetch(`${door}/v1/models`).then(
+          ({ status }) => status === 200,
+          () => false,
+        );
+      await served.kill();
+      await gateway({ home, args: ["--accept"] });
+      await until(async () => ((await isOpen()) ? true : undefined)); // at the same address
+      child.kill("SIGKILL");
+      await until(async () => ((await isOpen()) ? undefined : true)); // its client still runs
+    },
+  );
 });

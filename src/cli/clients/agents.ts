@@ -252,6 +252,7 @@ export const goose: Client = {
   name: "goose",
   title: "goose",
   programs: ["goose"],
+  takesDoor: true,
   refused: /^--provider(?:=|$)/,
   edits: ({ url, model, models }, { value: key }, machine) => {
     const folder = xdgConfig(machine, "goose");
@@ -312,6 +313,7 @@ export const geminiCli: Client = {
   aliases: ["gemini"],
   title: "Gemini CLI",
   programs: ["gemini"],
+  takesDoor: true,
   install: npm("@google/gemini-cli"),
   managed: {
     settings: ["security.auth"],

@@ -101,6 +101,8 @@ export interface Client {
   readonly folder?: (machine: Machine) => string;
   /** It finds the key by itself. */
   readonly isKeyless?: true;
+  /** It reads its key under a public name alone: `run` gives it a door in place of a key, where the system can tell whose program connects. */
+  readonly takesDoor?: true;
   /** The lasting changes that point the client at the gateway; undefined if the user must type them. */
   readonly edits?: (target: Target, key: SetupKey, machine: Machine) => readonly FileEdit[];
   /** Notes for the user after the changes; for a client without changes, the whole instructions, in a shell that has the variables `env`. */

@@ -23,6 +23,7 @@ export const aider: Client = {
   name: "aider",
   title: "aider",
   programs: ["aider"],
+  takesDoor: true,
   install: "python -m pip install aider-install && aider-install",
   isUntried: true,
   refused: /^--(?:openai-api-base|set-env|model-settings-file)(?:=|$)/,

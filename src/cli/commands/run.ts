@@ -7,8 +7,10 @@ import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { childEnvironment } from "../../base/node/child-environment.ts";
 import { remove } from "../../base/node/move-file.ts";
+import { tellsUserOfClient } from "../../base/node/socket-owner.ts";
 import { startable } from "../../base/node/startable.ts";
 import { Secret } from "../../base/secret.ts";
+import { doorHeader } from "../../gateway/routes/run-key-route.ts";
 import type { Client, ClientStart } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
 import { isInstalled, pickClients } from "../clients/installed.ts";
@@ -18,6 +20,7 @@ import { type CommandContext, defineCommand } from "../command.ts";
 import { withGateway } from "../compose/use-gateway.ts";
 import { callGateway, findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { lettersOf, variableOf } from "../keys/client-key.ts";
+import { doorUrl } from "../keys/doors.ts";
 import { modelOption } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
@@ -58,9 +61,9 @@ export const runCommand = defineCommand({
       const over = new AbortController();
       let folder: string | undefined;
       try {
-        const { run, ofRun } = await keyOfRun(client, gateway, AbortSignal.any([signal, over.signal]), context);
+        const { run, ofRun, url } = await keyOfRun(client, gateway, AbortSignal.any([signal, over.signal]), context);
         folder = run.folder;
-        const start = startOf(client, target, run, place);
+        const start = startOf(client, { ...target, url }, run, place);
         const env = { ...withoutKeys(io.env, gateway.key.reveal()), ...ofRun, ...start.env };
         return await untilEnded(client, { ...start, env }, own, context);
       } finally {
@@ -86,30 +89,47 @@ function refuseElsewhere({ title, refused }: Client, args: readonly string[]): v
   );
 }
 
-/** A key for this run alone. It ends when this process ends, however that may be, because the gateway's answer that holds it does. */
-async function keyOfRun({ name }: Client, gateway: GatewayClient, over: AbortSignal, context: CommandContext) {
+/** What a client sends to a door where it must send a key. */
+const noKey = "millrace";
+
+/**
+ * A key for this run alone, or a door that stands for it, and the gateway's address for the client. Both end when this process ends, however
+ * that may be, because the gateway's answer that holds them does.
+ */
+async function keyOfRun(
+  { name, takesDoor }: Client,
+  gateway: GatewayClient,
+  over: AbortSignal,
+  context: CommandContext,
+) {
   const { io, settings } = context;
   const key = new Secret(`mrr_${randomBytes(32).toString("base64url")}`);
   const [value, variable] = [key.reveal(), variableOf(key)];
   const folder = join(settings.folder, "run", lettersOf(key).toLowerCase());
-  await holdKey(gateway, { client: name, key: value }, over, context);
+  const door = takesDoor && tellsUserOfClient(io.platform) ? 0 : undefined;
+  const port = await holdKey(gateway, { client: name, key: value, door }, over, context);
   const run = { value, variable, command: printVariable(variable, io.platform), folder };
-  return { run, ofRun: { [variable]: value } };
+  return port === undefined
+    ? { run, ofRun: { [variable]: value }, url: gateway.url }
+    : { run: { ...run, value: noKey }, ofRun: {}, url: doorUrl(port) };
 }
 
 /** How often a run looks for the gateway that takes the place of its own; ms. */
 const lookEveryMs = 500;
 
-/** Resolves once the gateway holds the key, and holds it until the signal aborts, also in a gateway that takes the place of this one. */
+/** Resolves once the gateway holds the key, with the port of its door, and holds both until the signal aborts, also in a gateway that takes the place of this one. */
 async function holdKey(
   gateway: GatewayClient,
-  lent: { readonly client: string; readonly key: string },
+  lent: { readonly client: string; readonly key: string; readonly door: number | undefined },
   signal: AbortSignal,
   { io, settings }: CommandContext,
-): Promise<void> {
+): Promise<number | undefined> {
   const headers = { "content-type": "application/json" };
-  const hold = (at: GatewayClient) =>
-    callGateway(at, "/dashboard/api/run-key", { method: "POST", headers, body: JSON.stringify(lent), signal });
+  let { door } = lent;
+  const hold = (at: GatewayClient) => {
+    const body = JSON.stringify({ ...lent, door });
+    return callGateway(at, "/dashboard/api/run-key", { method: "POST", headers, body, signal });
+  };
   const keep = async (first: Response) => {
     for (let held: Response | undefined = first; !signal.aborted; ) {
       await bestEffort(held?.text() ?? io.clock.sleep(lookEveryMs, signal));
@@ -118,7 +138,10 @@ async function holdKey(
         .catch(() => undefined);
     }
   };
-  void keep(await hold(gateway));
+  const first = await hold(gateway);
+  if (door !== undefined) door = Number(first.headers.get(doorHeader));
+  void keep(first);
+  return door;
 }
 
 /** What takes each Millrace key out of the client's environment: a project's file can name the variable of the user's own. */

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import { challengeHeader, gatewayProof, proofHeader } from "../../base/node/gateway-proof.ts";
 import { Secret } from "../../base/secret.ts";
+import { doorHeader } from "../../gateway/routes/run-key-route.ts";
 import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { keysCommand } from "./keys.ts";
@@ -13,6 +14,8 @@ import { runCommand } from "./run.ts";
 import { setupCommand } from "./setup.ts";
 
 export const key = "mr_a-key-that-nobody-may-find-in-a-file";
+/** The port of a run's door. */
+export const doorOfRun = "4711";
 export const models = {
   data: [
     {
@@ -34,10 +37,16 @@ export async function home(listed: object = models) {
     const body = request.url === "/health" ? { status: "ok" } : listOrModel;
     const challenge = String(request.headers[challengeHeader]);
     const proof = gatewayProof(new Secret(key), challenge, { port, instance: "one" });
-    response.writeHead(one === "removed" ? 404 : 200, { "content-type": "application/json", [proofHeader]: proof });
-    if (request.url === "/dashboard/api/run-key")
-      response.flushHeaders(); // it holds the key while this is open
-    else response.end(JSON.stringify(body));
+    const headers = { "content-type": "application/json", [proofHeader]: proof };
+    if (request.url === "/dashboard/api/run-key") {
+      request.on("data", (lent: Buffer) => {
+        response.writeHead(200, { ...headers, ...(String(lent).includes('"door":0') && { [doorHeader]: doorOfRun }) });
+        response.flushHeaders(); // it holds the key while this is open
+      });
+      return;
+    }
+    response.writeHead(one === "removed" ? 404 : 200, headers);
+    response.end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo; // listening on TCP

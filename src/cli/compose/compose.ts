@@ -172,7 +172,10 @@ export async function compose({ io, settings, options, log, home, ...allowed }: 
     keys: [{ name: "owner", key }],
     ownerKey,
     issued: (given) => keys.find(given),
-    lendKey: (lent, until) => keys.lend(lent, until),
+    async lendKey(lent, until) {
+      const found = keys.lend(lent, until);
+      return lent.door === undefined ? undefined : doors.lend(lent.door, found, until);
+    },
     adjustDoors: () => doors.adjust(),
     issuedKeys: () => keys.shown(),
     keyNameOf,

@@ -64,8 +64,15 @@ function clientOfCaller(caller: string): string | undefined {
 /** The keys of the runs that hold one now, in memory alone: a run that outlives its gateway brings its key again. */
 function lentKeys() {
   const held = new Map<string, { readonly client: string; holders: number }>();
+  const find = (given: Secret): FoundKey | undefined => {
+    const client = held.get(callerDigest(given))?.client; // by a digest: the time tells nothing of the key
+    if (client === undefined) return undefined;
+    const caller = { name: client, digest: `${clientCaller}${client}`, owner: false };
+    return { caller, state: "works", endedAtMs: undefined };
+  };
   return {
-    lend({ client, key }: { readonly client: string; readonly key: Secret }, until: AbortSignal): void {
+    /** Makes the key work until the signal aborts; answers how to find it. */
+    lend({ client, key }: { readonly client: string; readonly key: Secret }, until: AbortSignal) {
       const digest = callerDigest(key);
       const entry = held.get(digest) ?? { client, holders: 0 };
       held.set(digest, entry);
@@ -75,13 +82,9 @@ function lentKeys() {
       };
       if (until.aborted) release();
       else until.addEventListener("abort", release, { once: true });
+      return () => find(key);
     },
-    find(given: Secret): FoundKey | undefined {
-      const client = held.get(callerDigest(given))?.client; // by a digest: the time tells nothing of the key
-      if (client === undefined) return undefined;
-      const caller = { name: client, digest: `${clientCaller}${client}`, owner: false };
-      return { caller, state: "works", endedAtMs: undefined };
-    },
+    find,
   };
 }
 

@@ -3,6 +3,7 @@ import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { isOfSameUser, tellsUserOfClient } from "../../base/node/socket-owner.ts";
+import type { FoundKey } from "../../gateway/http/guard.ts";
 import type { Listener } from "../../gateway/http/listen.ts";
 import type { OpenGateway } from "../../gateway/open-gateway.ts";
 import type { composeKeys } from "./compose-keys.ts";
@@ -24,7 +25,7 @@ export function openDoors({
   readonly clock: Pick<Clock, "now">;
 }) {
   const open = new Map<string, Listener>();
-  const ever: Listener[] = [];
+  const ever = new Set<Listener>();
   let isOver = false;
   const adjustNow = async (): Promise<readonly string[]> => {
     const nowMs = clock.now();
@@ -43,7 +44,7 @@ export function openDoors({
       try {
         const listener = await gateway.openDoor({ port, key: () => keys.ofCaller(caller), admits: isOfSameUser });
         open.set(caller, listener);
-        ever.push(listener);
+        ever.add(listener);
       } catch (error) {
         if (!isMillraceError(error)) throw error;
         problems.push(`The door of the key ${name} is closed: ${error.message}`);
@@ -59,18 +60,28 @@ export function openDoors({
       last = next;
       return next;
     },
+    /** A door for a key that is lent until the signal aborts, at this port or, for 0, at a free one; answers its port. Throws as `doorPort` does. */
+    async lend(wanted: number, key: () => FoundKey | undefined, until: AbortSignal): Promise<number> {
+      const port = await doorPort(wanted, process.platform);
+      const listener = await gateway.openDoor({ port, key, admits: isOfSameUser });
+      ever.add(listener);
+      const end = () => void bestEffort(listener.close()).then(() => ever.delete(listener));
+      if (until.aborted) end();
+      else until.addEventListener("abort", end, { once: true });
+      return port;
+    },
     /** These connections and those of all doors. */
     withConnections: (others: ReturnType<Listener["connections"]>) =>
-      ever
+      [...ever]
         .map((listener) => listener.connections())
         .reduce((sum, each) => ({ open: sum.open + each.open, ever: sum.ever + each.ever }), others),
     async stopAccepting(): Promise<void> {
       isOver = true;
       await bestEffort(last);
-      await Promise.all(ever.map((listener) => listener.stopAccepting()));
+      await Promise.all([...ever].map((listener) => listener.stopAccepting()));
     },
     async close(): Promise<void> {
-      await Promise.all(ever.map((listener) => listener.close()));
+      await Promise.all([...ever].map((listener) => listener.close()));
     },
   };
 }

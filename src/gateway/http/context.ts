@@ -128,8 +128,11 @@ export interface ModelParts {
 
 /** For the keys of other programs. */
 export interface KeyParts {
-  /** Makes a key of `millrace run` work for its client until the signal aborts. */
-  readonly lendKey?: (lent: { readonly client: string; readonly key: Secret }, until: AbortSignal) => void;
+  /** Makes a key of `millrace run` work for its client until the signal aborts; with `door` at a port of its own too (0 for a free one), which it answers. */
+  readonly lendKey?: (
+    lent: { readonly client: string; readonly key: Secret; readonly door: number | undefined },
+    until: AbortSignal,
+  ) => Promise<number | undefined>;
   /** Opens and closes doors as the list of keys has them now; answers why others cannot be opened. */
   readonly adjustDoors?: () => Promise<readonly string[]>;
   /** The keys that the owner made for others; none where this gateway has no file of them. */

@@ -5,7 +5,14 @@ import { parseBody } from "../dialects/parse-body.ts";
 import { jsonResponse, linesHeaders } from "../http/reply.ts";
 import { defineRoute } from "./route.ts";
 
-const asked = z.object({ client: z.string().regex(/^[a-z0-9-]{1,64}$/), key: z.string().regex(/^mrr_[\w-]{43}$/) });
+const asked = z.object({
+  client: z.string().regex(/^[a-z0-9-]{1,64}$/),
+  key: z.string().regex(/^mrr_[\w-]{43}$/),
+  door: z.int().min(0).max(65_535).optional(),
+});
+
+/** The port at which the key's client needs no key. */
+export const doorHeader = "x-millrace-door";
 
 /** The key of a client that `millrace run` starts. The answer has no end: the key works while it is open, so it ends with whichever side dies. */
 export const runKeyRoute = defineRoute("keys", "POST /dashboard/api/run-key", {
@@ -13,14 +20,14 @@ export const runKeyRoute = defineRoute("keys", "POST /dashboard/api/run-key", {
   guard: "owner",
   body: asked,
   answers: "ndjson",
-  handle({ lendKey, stopping }, c, { json }) {
-    const { client, key } = parseBody(asked, json);
+  async handle({ lendKey, stopping }, c, { json }) {
+    const { client, key, door } = parseBody(asked, json);
     if (lendKey === undefined) throw new MillraceError("invalid_request", "This gateway lends no keys.");
     const over = AbortSignal.any([c.signal, stopping]);
-    lendKey({ client, key: new Secret(key) }, over);
+    const port = await lendKey({ client, key: new Secret(key), door }, over);
     return {
       status: 200,
-      headers: linesHeaders("lines"),
+      headers: { ...linesHeaders("lines"), ...(port !== undefined && { [doorHeader]: `${port}` }) },
       body: async (response) => {
         response.write('{"object":"run_key"}\n');
         const end = () => response.end();
