@@ -277,11 +277,12 @@ export const goose: Client = {
     ];
   },
   notes: (target, _key, env) => {
-    const winning = ["GOOSE_PROVIDER", "GOOSE_MODEL"].filter((name) => env[name]);
-    if (winning.length === 0) return ["goose now begins each session with this model."];
+    const values = { GOOSE_PROVIDER: "millrace", GOOSE_MODEL: target.model };
+    const winning = Object.fromEntries(Object.entries(values).filter(([name]) => env[name]));
+    if (Object.keys(winning).length === 0) return ["goose now begins each session with this model."];
     return [
-      "Your shell's variables win over it. Take them out:",
-      ...shellLines({}, winning, { env, shell: target.shell }),
+      "Your shell's variables win over it. Put these lines into your shell's start-up file:",
+      ...shellLines(winning, [], { env, shell: target.shell }),
     ];
   },
   launch: (target, { value: key }) => {
@@ -307,7 +308,10 @@ export const goose: Client = {
 /** Variables that would lead Gemini CLI to another service or account. An empty one wins over a project's `.env`. */
 const ofGoogle = ["GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_API_KEY", "GEMINI_CLI_CUSTOM_HEADERS"];
 
-/** Address and key are variables with names of its own; `setup` writes them into its `.env`. Source: gemini-cli 0.61.0, run. */
+/**
+ * Address and key are variables with names of its own; `setup` writes them into its `.env`. `run` starts one with a home of its own, because its
+ * owner's sign-in would win over the variables. It takes settings of a system from root alone. Source: gemini-cli 0.61.0, run and read.
+ */
 export const geminiCli: Client = {
   name: "gemini-cli",
   aliases: ["gemini"],
@@ -318,6 +322,7 @@ export const geminiCli: Client = {
   managed: {
     settings: ["security.auth"],
     variable: "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
+    ofProject: ".gemini/settings.json",
     paths: {
       linux: ["etc/gemini-cli/settings.json"],
       darwin: ["Library/Application Support/GeminiCli/settings.json"],
@@ -331,18 +336,23 @@ export const geminiCli: Client = {
     return [linesIn(join(folder, ".env"), lines), inFile(join(folder, "settings.json"), ...chosen)];
   },
   notes: () => [
-    "It applies in folders that you trust, without an `.env` of their own; `millrace run gemini-cli` works in all.",
+    "It applies in folders that you trust, without an `.env` of their own. `millrace run gemini-cli` works in all, with a home of its own: your extensions and notes are not there.",
     "Gemini CLI reads its key from GEMINI_API_KEY alone. The settings of a project that you trust could send this key to a server of theirs.",
   ],
   proxyIn: "A project's `.env`",
-  launch: ({ url, model }, run, machine) => {
-    const auth = { selectedType: "gemini-api-key" };
-    const { env, files } = inSystemSettings(geminiCli, { security: { auth } }, run, machine);
+  launch: ({ url, model }, { value }, { ownFolder }) => {
+    const home = join(ownFolder, "run", "gemini-cli"); // it keeps its conversations there
     const emptied = Object.fromEntries(ofGoogle.map((name) => [name, ""]));
+    const addresses = { GOOGLE_GEMINI_BASE_URL: url, GOOGLE_VERTEX_BASE_URL: url };
     return {
       args: ["--model", model],
-      env: { ...env, ...emptied, GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: run.value },
-      files,
+      env: { ...emptied, ...addresses, GEMINI_CLI_HOME: home, GEMINI_API_KEY: value },
+      files: [
+        {
+          file: join(home, ".gemini", "settings.json"),
+          text: json({ security: { auth: { selectedType: "gemini-api-key" } } }),
+        },
+      ],
     };
   },
 };

@@ -50,6 +50,8 @@ export interface Policy {
   readonly settings: readonly string[];
   /** A variable that names another file of them. */
   readonly variable?: string;
+  /** A file of the project, which wins over `launch` as theirs do. */
+  readonly ofProject?: string;
 }
 
 /** How the first of a client's programs is started, pointed at the gateway. */

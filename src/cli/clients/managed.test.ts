@@ -75,4 +75,19 @@ describe.runIf(process.platform !== "win32")("an administrator's settings", () =
     const qwen = launch("qwen-code", "etc/qwen-code/settings.json", '{ "ui": { "theme": "x" } }', "linux");
     expect(JSON.parse(qwen.files?.[0]?.text ?? "")).toMatchObject({ ui: { theme: "x" }, modelProviders: {} });
   });
+
+  it("are a project's too, for a client that lets these win", () => {
+    const folder = temporaryHome();
+    mkdirSync(join(folder, ".gemini"));
+    writeFileSync(join(folder, ".gemini/settings.json"), '{ "security": { "auth": { "selectedType": "vertex-ai" } } }');
+    const before = process.cwd();
+    process.chdir(folder);
+    try {
+      expect(() => launch("gemini-cli", "x", "", "linux")).toThrow(
+        "Gemini CLI was not started: .gemini/settings.json sets security.auth.",
+      );
+    } finally {
+      process.chdir(before);
+    }
+  });
 });

@@ -16,11 +16,14 @@ export function startOf(client: Client, target: Target, run: RunKey, machine: Ma
 }
 
 function refuseManaged({ title }: Client, managed: Policy, machine: Machine): void {
-  for (const file of managedFiles(managed, machine)) {
+  const { ofProject } = managed;
+  const files = [...(ofProject === undefined ? [] : filesAt(ofProject, posix)), ...managedFiles(managed, machine)];
+  for (const file of files) {
     const found = managed.settings.find(isSetIn(file, title));
     if (found === undefined) continue;
+    const whose = file === ofProject ? "this project" : "this machine's administrator";
     throw new MillraceError("invalid_request", `${title} was not started: ${file} sets ${found}.`, {
-      hint: `These settings of this machine's administrator win over all others, so ${title} would not ask this gateway.`,
+      hint: `These settings of ${whose} win over all others, so ${title} would not ask this gateway.`,
     });
   }
 }

@@ -63,6 +63,13 @@ function journeyOf(planting: Planting, way: Way, cell: readonly Place[]): Journe
         if (keyAlone) return;
         // a vendor's host that is asked through the proxy is none of ours; a client may register with a server to sign in to it
         const wrong = seen.filter((line) => !/^(?:CONNECT|\w+ \/(?:mcp|register|\.well-known)\b)/.test(line));
+        const { refusesProject } = planting;
+        if (refusesProject !== undefined && cell.includes("project") && ran.code === 64)
+          return expect(
+            ran.stderr.includes(refusesProject) && seen.length === 0,
+            "it was refused for another reason",
+            shown,
+          );
         expect(wrong.length === 0, "the other host was asked", `${wrong.join("\n").slice(0, 1_500)}\n${shown}`);
         answered(ran);
       } finally {

@@ -28,6 +28,8 @@ export interface Planting {
   readonly prepare?: (bench: Bench) => void;
   /** Its arguments for the question with `millrace run`; undefined where `run` does not start it. */
   readonly run?: readonly string[];
+  /** What `run` says where it does not start the client over settings of a project. */
+  readonly refusesProject?: string;
   /** The same after `millrace setup`. */
   readonly setup: (bench: Bench) => readonly string[];
   /** Lines of a shell that enter what `setup` printed, beside those that it prints as such lines. */
@@ -340,6 +342,7 @@ export const plantings: readonly Planting[] = [
     env: (host) => ({ GOOGLE_GENAI_USE_VERTEXAI: "true", GOOGLE_VERTEX_BASE_URL: host, GOOGLE_API_KEY: foreignKey }),
     quiet: quietGemini,
     run: ["--yolo", "--skip-trust", "--prompt", question],
+    refusesProject: ".gemini/settings.json sets security.auth",
     setup: () => ["--yolo", "--skip-trust", "--prompt", question],
   },
   {
