@@ -114,10 +114,10 @@ function sizeOf(event: TurnEvent | undefined): number {
     case "tool_call":
       return event.argumentsDelta.length + event.name.length + overheadBytes;
     case "rewritten":
-    case "finished":
       return event.text.length + overheadBytes;
     case "started":
     case "usage":
+    case "finished": // its text is in memory anyway, and would push out what readers are about to read
     case "failed":
     case "cancelled":
       return overheadBytes * 4;

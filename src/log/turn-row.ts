@@ -38,11 +38,11 @@ export function graceOf(stored: StoredGrace | undefined): number {
   return stored === "to_end" ? Infinity : (stored ?? 0);
 }
 
-/** JSON of a turn's facts. */
-export function encodeTurn(turn: NewTurn): string {
+/** JSON of a turn's facts, in pieces. */
+export function encodeTurn(turn: NewTurn): readonly string[] {
   const hasImage = turn.request.messages.some(({ parts }) => parts.some(({ type }) => type === "image"));
   const stored = { ...turn, graceMs: storedGrace(turn.graceMs) };
-  return hasImage ? writeJsonOfFiles(stored, turn.turnId) : writeJson(stored);
+  return hasImage ? writeJsonOfFiles(stored, `${turn.turnId}:file`) : [writeJson(stored)];
 }
 
 export function decodeTurn(text: string): NewTurn {

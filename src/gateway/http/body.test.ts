@@ -22,6 +22,36 @@ describe("a body", () => {
     );
   });
 
+  it("is the same JSON with large images in it, however it is cut", async () => {
+    const data = "iVBORw0KGgo/".repeat(6_000);
+    const [url, escaped] = [`data:image/png;base64,${data}`, data.replaceAll("/", "\\/")];
+    const image = (of: string) => `{"image_url":{"url":"${of}"},"data":"${of}"}`;
+    const images = [url, data, `é${data}`, `\\"${data}`, `${data}é`, escaped, `${"x ".repeat(600)}${data}`].map(image);
+    for (const name of ["messages", "contents", "other"]) {
+      const text = `{"é":1,"${name}":[${images.join()},{"data":"${data}","data":"last"},{"__proto__":"${data}"}]}`;
+      const bytes = Buffer.from(text);
+      for (const size of [bytes.length, 65_521, 9_973]) {
+        const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+          bytes.subarray(i * size, (i + 1) * size),
+        );
+        expect(await new Bodies(9_000_000).read(arriving(pieces), (json) => json)).toEqual(JSON.parse(text));
+      }
+    }
+  });
+
+  it.each(["\n", "\u0007"])("with %j in an image is no JSON", async (letter) => {
+    const body = `{"messages":[{"data":"data:${letter}${"iVBORw0KGgo/".repeat(6_000)}"}]}`;
+    await expect(read([Buffer.from(body)])).rejects.toMatchObject({ code: "invalid_request" });
+  });
+
+  it("of Gemini's API may have more than 8 MB of images", async () => {
+    const data = "iVBORw0KGgo/".repeat(750_000);
+    const body = (name: string) => Buffer.from(`{"contents":[{"parts":[{"${name}":{"data":"${data}"}}]}]}`);
+    const large = (name: string) => new Bodies(20_000_000).read(arriving([body(name)]), () => "read");
+    expect(await large("inlineData")).toBe("read");
+    await expect(large("args")).rejects.toMatchObject({ code: "invalid_request" });
+  });
+
   it.each([
     ["a byte that is no UTF-8", [0x22, 0xff, 0x22]],
     ["a character that is not whole at its end", [0x22, 0xe6, 0xbc]],

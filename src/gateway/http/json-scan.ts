@@ -26,11 +26,11 @@ export function refuseCostly({ values, text }: JsonCost): void {
 const leastRun = 4_096;
 
 /** Members of a body that hold conversations, and so images. */
-const holders: ReadonlySet<string> = new Set(["messages", "input", "images"]);
+const holders: ReadonlySet<string> = new Set(["messages", "input", "images", "contents"]);
 /** Members whose text is an image or a file where an API has them: an address of data, or base64 alone. */
 const images: ReadonlySet<string> = new Set(["url", "image_url", "data", "file_data", "images"]);
 /** Members of a message that hold what a tool is called with: no image of the request. */
-const calls: ReadonlySet<string> = new Set(["input", "arguments"]);
+const calls: ReadonlySet<string> = new Set(["input", "arguments", "args"]);
 const longestName = 16;
 
 const base64 = new Uint8Array(256);
@@ -63,6 +63,7 @@ export class JsonScan {
   /** Whether an image can stand in the string that is open. */
   #isImage = false;
   readonly #carriers: ReadonlySet<string>;
+  #cuts: { readonly at: number; readonly run: number }[] = [];
 
   /** `carriers`: members of the body itself that hold another message in base64 or hexadecimal. That one is counted by itself. */
   constructor(carriers: ReadonlySet<string> = new Set()) {
@@ -73,9 +74,15 @@ export class JsonScan {
     return { bytes: this.#bytes, values: this.#values, text: this.#text };
   }
 
+  /** Where a string that may be an image begins, and where it ends, in the bytes that came last. `run`: letters of base64 before its end. */
+  get cuts(): readonly { readonly at: number; readonly run: number }[] {
+    return this.#cuts;
+  }
+
   /** @throws MillraceError `invalid_request` when it is nested too deep, or costs too much (`refuseCostly`). */
   push(bytes: Uint8Array): void {
     this.#bytes += bytes.length;
+    this.#cuts = [];
     let at = 0;
     while (at < bytes.length) at = this.#isInString ? this.#inString(bytes, at) : this.#between(bytes, at);
     refuseCostly(this.cost);
@@ -95,12 +102,14 @@ export class JsonScan {
           continue;
         }
         text += run < leastRun || !isImage ? run + 1 : 1;
-        run = 0;
         if (byte === quote && !isEscaped) {
+          if (isImage) this.#cuts.push({ at, run });
           this.#isInString = false;
+          run = 0;
           at++;
           break;
         }
+        run = 0;
       }
       isEscaped = false;
     }
@@ -128,6 +137,7 @@ export class JsonScan {
         this.#isName = isList.at(-1) === false && names.at(-1) === "";
         this.#isImage = !this.#isName && this.#mayBeImage();
         if (this.#isName) this.#string = "";
+        if (this.#isImage) this.#cuts.push({ at, run: 0 });
       } else if (byte === comma) {
         values++;
         if (isList.at(-1) === false) names[names.length - 1] = "";

@@ -6,7 +6,7 @@ import { LanguageServerService } from "../../proto/windsurf/exa/language_server_
 import { translateError, upstreamReason } from "../errors/errors.ts";
 import { type Endpoint, type IdeVariant, isLoopback, type WireProtocol } from "../transport/endpoint.ts";
 import { openWire } from "../transport/open-transport.ts";
-import type { UnaryWire } from "../transport/unary-wire.ts";
+import { type UnaryWire, whole } from "../transport/unary-wire.ts";
 
 /** A port to ask: on loopback, held by the process whose token this is. */
 export interface ProbeTarget {
@@ -145,7 +145,7 @@ function callOnce(wire: UnaryWire, path: string, attemptMs: number, signal: Abor
       timeoutMs: undefined, // a busy server must not give up in time that we would wait for
       headers: undefined,
       ordered: false,
-      body: () => new TextEncoder().encode(wire.format === "json" ? "{}" : ""),
+      body: () => whole(new TextEncoder().encode(wire.format === "json" ? "{}" : "")),
       onAnswer: () => end("answered"),
       onError: (error) => end(attemptFrom(error)),
     });

@@ -4,7 +4,14 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJsonBytes, protocolVersion, validateResponse } from "@connectrpc/connect/protocol-connect";
 import { compressionGzip } from "@connectrpc/connect-node";
 import { type Endpoint, hostName } from "./endpoint.ts";
-import { answerTooLarge, joined, standardHeaders, type UnaryExchange, type UnaryWire } from "./unary-wire.ts";
+import {
+  answerTooLarge,
+  joined,
+  standardHeaders,
+  type UnaryExchange,
+  type UnaryWire,
+  writeBody,
+} from "./unary-wire.ts";
 
 /**
  * Unary Connect over HTTP/1.1, with binary or JSON bodies; one connection of the agent for each call in flight. The library decides
@@ -44,7 +51,7 @@ export function connectUnary(
         try {
           const body = exchange.body();
           request.setHeader("content-length", body.length);
-          request.end(body);
+          writeBody(request, body.first, body.rest);
         } catch (error) {
           request.destroy();
           exchange.onError(error);

@@ -13,10 +13,12 @@ import type { Http2Connection } from "./http2-session.ts";
 import {
   answerTooLarge,
   joined,
+  type RequestBody,
   standardHeaders,
   type UnaryExchange,
   type UnaryWire,
   type WireHeaders,
+  writeBody,
 } from "./unary-wire.ts";
 
 /** Codings that an answer may have. None is asked for: loopback is faster than compression. */
@@ -45,10 +47,10 @@ export function grpcUnary(
     const all: OutgoingHttpHeaders = { ...common, ":path": path };
     if (timeoutMs !== undefined) all["grpc-timeout"] = `${timeoutMs}m`;
     if (headers !== undefined) Object.assign(all, headers);
-    const body = framed(exchange.body());
+    const body = exchange.body();
     const stream = session.request(all);
     connection.track(session, stream);
-    stream.end(body);
+    writeBody(stream, framed(body), body.rest);
     GrpcAnswer.collect(stream, exchange, readMaxBytes, () => connection.noteAlive());
     return stream;
   }
@@ -77,11 +79,11 @@ export function grpcUnary(
   };
 }
 
-function framed(body: Uint8Array): Buffer {
-  const frame = Buffer.allocUnsafe(prefixBytes + body.length);
+function framed({ first, length }: RequestBody): Buffer {
+  const frame = Buffer.allocUnsafe(prefixBytes + first.length);
   frame[0] = 0;
-  frame.writeUInt32BE(body.length, 1);
-  frame.set(body, prefixBytes);
+  frame.writeUInt32BE(length, 1);
+  frame.set(first, prefixBytes);
   return frame;
 }
 

@@ -10,6 +10,7 @@ import {
   toBinary,
   toJsonString,
 } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import {
   Code,
   ConnectError,
@@ -19,7 +20,9 @@ import {
   type UnaryRequest,
   type UnaryResponse,
 } from "@connectrpc/connect";
-import { standardHeaders, type UnaryWire, type WireHeaders } from "./unary-wire.ts";
+import { piecesOf } from "../../base/pieces.ts";
+import { type ImageData, ImageDataSchema } from "../../proto/windsurf/exa/codeium_common_pb.ts";
+import { type RequestBody, standardHeaders, type UnaryWire, type WireHeaders, whole } from "./unary-wire.ts";
 
 /** Added to the deadline that the server gets, so that our own clock ends a call first and then cancels it. */
 const serverGraceMs = 1_000;
@@ -191,12 +194,41 @@ function plainHeaders(header: ConstructorParameters<typeof Headers>[0]): Readonl
   return header === undefined ? undefined : Object.fromEntries(new Headers(header));
 }
 
-function serialize<D extends DescMessage>(format: UnaryWire["format"], type: D, message: MessageShape<D>): Uint8Array {
+function serialize<D extends DescMessage>(format: UnaryWire["format"], type: D, message: MessageShape<D>): RequestBody {
   try {
-    return format === "binary" ? toBinary(type, message) : new TextEncoder().encode(toJsonString(type, message));
+    if (format === "binary") return withImages(type, message) ?? whole(toBinary(type, message));
+    return whole(new TextEncoder().encode(toJsonString(type, message)));
   } catch (error) {
     throw new ConnectError(`serialize ${format}: ${words(error)}`, Code.Internal, undefined, undefined, error);
   }
+}
+
+/** How much of an image is written at a time. */
+const imageAtOnce = 1024 * 1024;
+
+/** A message with its images written one by one, after its other fields: 20 MB of them at once took 0.3 s. Undefined where it has none. */
+function withImages<D extends DescMessage>(type: D, message: MessageShape<D>): RequestBody | undefined {
+  const field = type.field["images"];
+  if (field?.fieldKind !== "list" || field.message?.typeName !== ImageDataSchema.typeName) return undefined;
+  const { images } = message as unknown as { readonly images: readonly ImageData[] }; // as the field says
+  const parts = images.map(({ base64Data, mimeType }) => {
+    const text = WireType.LengthDelimited;
+    const inner = new BinaryWriter().tag(2, text).string(mimeType).tag(1, text).uint32(base64Data.length).finish();
+    const outer = new BinaryWriter()
+      .tag(field.number, text)
+      .uint32(inner.length + base64Data.length)
+      .finish();
+    return { start: Buffer.concat([outer, inner]), base64Data };
+  });
+  function* rest() {
+    for (const { start, base64Data } of parts) {
+      yield start;
+      for (const piece of piecesOf(base64Data, imageAtOnce)) yield Buffer.from(piece, "latin1");
+    }
+  }
+  const first = toBinary(type, { ...message, images: [] });
+  const length = parts.reduce((sum, { start, base64Data }) => sum + start.length + base64Data.length, first.length);
+  return parts.length === 0 ? { first, length } : { first, length, rest: rest() };
 }
 
 function parse<D extends DescMessage>(format: UnaryWire["format"], type: D, body: Uint8Array): MessageShape<D> {

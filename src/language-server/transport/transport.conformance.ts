@@ -31,6 +31,26 @@ export function describeTransport(name: string, harness: TransportHarness): void
         },
       ));
 
+    it("brings images of any size to the server, in their order", async () => {
+      const images = ["aGk=", "", "QUJD".repeat(900_000), "eHl6"].map((base64Data, at) => ({
+        base64Data,
+        mimeType: `image/${at}`,
+      }));
+      const seen: unknown[] = [];
+      await withClient(
+        {
+          sendUserCascadeMessage: (message) => {
+            seen.push(message.cascadeId, message.images);
+            return {};
+          },
+        },
+        async (client) => {
+          await client.sendUserCascadeMessage({ cascadeId: "c", images });
+          expect(seen).toEqual(["c", images.map((image) => expect.objectContaining(image))]);
+        },
+      );
+    });
+
     it("uses one connection for calls that follow one another", () =>
       withClient({ getProcesses: () => ({}) }, async (client, server) => {
         for (let i = 0; i < 5; i++) await client.getProcesses({});

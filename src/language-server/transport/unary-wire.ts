@@ -1,3 +1,4 @@
+import { Readable, type Writable } from "node:stream";
 import type { Code } from "@connectrpc/connect";
 
 /** One request with one answer, as a protocol puts it on the wire. */
@@ -10,11 +11,32 @@ export interface UnaryExchange {
   /** Whether the request carries an id: such requests have to reach the server in the order in which `body` is asked for. */
   readonly ordered: boolean;
   /** The request's bytes; asked for once, just before they are written. */
-  readonly body: () => Uint8Array;
+  readonly body: () => RequestBody;
   /** The answer's bytes after decompression. */
   readonly onAnswer: (body: Uint8Array, headers: WireHeaders) => void;
   /** A `ConnectError`, an error of Node, or a `MillraceError`; the last call. */
   readonly onError: (error: unknown) => void;
+}
+
+export interface RequestBody {
+  readonly first: Uint8Array;
+  /** What follows, of a large body: each piece is made when the one before has left. */
+  readonly rest?: Iterable<Uint8Array>;
+  /** Of all of it, in bytes. */
+  readonly length: number;
+}
+
+export function whole(first: Uint8Array): RequestBody {
+  return { first, length: first.length };
+}
+
+/** Ends a request with a body, of which `first` is the part that is there. */
+export function writeBody(stream: Writable, first: Uint8Array, rest: RequestBody["rest"]): void {
+  if (rest === undefined) stream.end(first);
+  else {
+    stream.write(first);
+    Readable.from(rest).pipe(stream);
+  }
 }
 
 /** Headers as Node gives them, in lower case. */

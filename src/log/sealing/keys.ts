@@ -5,6 +5,7 @@ import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { remove } from "../../base/node/move-file.ts";
 import { ownTurn } from "../../base/node/unhurried.ts";
+import { piecesOf } from "../../base/pieces.ts";
 import { Secret } from "../../base/secret.ts";
 
 const nonceBytes = 12;
@@ -46,29 +47,28 @@ export function seal(
 /** So many characters take some milliseconds to seal. */
 const largeText = 2 * 1024 * 1024;
 
-/** As `seal`. Others have their turns between the parts of a large text: 40 MB of images took 0.1 s. */
-export async function sealInParts(key: KeyObject, text: string, bound: string): Promise<Uint8Array> {
-  if (text.length <= largeText) return seal(key, text, bound);
+/** As `seal`, of texts one after the other. Others have their turns between the parts of large ones: 40 MB of images took 0.1 s. */
+export async function sealInParts(key: KeyObject, texts: readonly string[], bound: string): Promise<Uint8Array> {
+  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  if (length <= largeText) return seal(key, texts.join(""), bound);
   const nonce = newNonce();
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(boundTo(nothing, bound));
-  const box = Buffer.allocUnsafe(Buffer.byteLength(text) + boxBytes);
+  const box = Buffer.allocUnsafe(texts.reduce((sum, text) => sum + Buffer.byteLength(text), boxBytes));
   box.set(nonce);
   let sealed = nonceBytes;
-  for (let from = 0, to = 0; from < text.length; from = to) {
-    await ownTurn();
-    to = from + largeText;
-    if (isFirstOfPair(text.charCodeAt(to - 1))) to--;
-    const part = cipher.update(text.slice(from, to), "utf8");
-    box.set(part, sealed);
-    sealed += part.length;
+  for (const text of texts) {
+    for (const piece of piecesOf(text, largeText)) {
+      await ownTurn();
+      const part = cipher.update(piece, "utf8");
+      box.set(part, sealed);
+      sealed += part.length;
+    }
   }
   cipher.final(); // holds nothing back
   box.set(cipher.getAuthTag(), sealed);
   await ownTurn(); // the store takes its own time
   return box;
 }
-
-const isFirstOfPair = (code: number) => code >= 0xd800 && code < 0xdc00;
 
 /** The content of a box made by `seal`. Undefined if the key is another, or if anything was changed, `bound` and what is before it included. */
 export function open(key: KeyObject, bytes: Uint8Array, bound: string, beforeBytes = 0): Buffer | undefined {

@@ -123,8 +123,8 @@ export class RowBox {
   }
 
   /** Of a request, which may be large; as `sealText`. */
-  sealHead(text: string): Promise<Uint8Array> {
-    return sealInParts(this.#keyOfTexts(), text, `head ${this.#id}`);
+  sealHead(texts: readonly string[]): Promise<Uint8Array> {
+    return sealInParts(this.#keyOfTexts(), texts, `head ${this.#id}`);
   }
 
   /** `place` names the part: a text opens nowhere else. */

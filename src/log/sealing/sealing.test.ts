@@ -49,7 +49,11 @@ describe("a box", () => {
     async (before) => {
       const key = deriveKey(parseKey(gatewayKey), "test");
       const text = before + "😀".repeat(1_200_000);
-      const box = await sealInParts(key, text, "place");
+      const box = await sealInParts(
+        key,
+        ["", text.slice(0, before.length + 2), text.slice(before.length + 2)],
+        "place",
+      );
       expect(open(key, box, "place")?.toString() === text).toBe(true);
     },
   );

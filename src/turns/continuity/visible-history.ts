@@ -1,3 +1,4 @@
+import { isAscii } from "node:buffer";
 import { createHash } from "node:crypto";
 import { isAwaited, parkedReason } from "../../backends/backend.ts";
 import { isObject, type JsonObject, numberOf, objectOf, parseJson, writeJson } from "../../base/json.ts";
@@ -210,10 +211,21 @@ function inOrder(lines: readonly (readonly unknown[])[]): readonly unknown[] {
   );
 }
 
-/** A text without white space, its letters composed: clients trim texts, split and join them. */
+/** A text without white space, its letters composed: clients trim texts, split and join them. A long one is its digest. */
 function dense(text: string): string {
-  return text.replace(/\s+/g, "").normalize("NFC");
+  const bytes = Buffer.from(text);
+  if (!isAscii(bytes)) return text.replace(/\s+/g, "").normalize("NFC");
+  let length = 0; // a loop: the expression takes ten times as long, 0.4 s for 8 MB
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte !== 0x20 && (byte < 0x09 || byte > 0x0d)) bytes[length++] = byte;
+  }
+  const shown = bytes.subarray(0, length);
+  return length > longDense ? createHash("sha256").update(shown).digest("base64url") : shown.toString("latin1");
 }
+
+/** From so many bytes on, the digest of a text takes less time than its JSON. */
+const longDense = 65_536;
 
 /** Parts of a system text that clients write anew each time: environment, dates, the state of a repository. */
 const volatile = [
