@@ -65,22 +65,7 @@ function npm(args: readonly string[], cwd: string) {
   });
 }
 
-const ofShell = [
-  "sh",
-  "cat",
-  "chmod",
-  "curl",
-  "cut",
-  "env",
-  "grep",
-  "ldd",
-  "mkdir",
-  "mktemp",
-  "mv",
-  "rm",
-  "sha256sum",
-  "uname",
-];
+const ofShell = ["sh", "chmod", "curl", "cut", "env", "mkdir", "mktemp", "mv", "rm", "sha256sum", "uname"];
 
 /** A person with a clean home and an IDE in it, on a machine that has these programs alone. */
 async function person(programs: readonly string[], env: Readonly<Record<string, string>> = {}) {
@@ -109,7 +94,7 @@ async function person(programs: readonly string[], env: Readonly<Record<string, 
       readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => !foreign.test(name)),
     );
   onTestFinished(async () => void (await run("millrace stop")));
-  return { home, run, listing };
+  return { home, tools, run, listing };
 }
 
 function script(file: string, line: string): void {
@@ -220,7 +205,7 @@ test("npx", async () => {
 });
 
 test("a clone", async () => {
-  const own = await person(["sh", "env", "node", "npm", "git", "cat"], {
+  const own = await person(["sh", "env", "node", "npm", "git", "cat", "mkdir", "sleep"], {
     npm_config_cache: join(work, "npm-cache"),
     GIT_CONFIG_NOSYSTEM: "1",
   });
@@ -263,6 +248,26 @@ test("a clone", async () => {
   expect((await own.run("millrace status")).said).toContain("0.1.0 serves on");
   expect(await own.run("millrace update --previous --yes")).toMatchObject({ code: 0 });
   expect((await own.run("millrace status")).said).toContain("0.0.9 serves on");
+  const npm = join(own.tools, "npm");
+  const real = readFileSync(npm, "utf8");
+  /** Once, what npm is asked for ends the update by this signal instead. */
+  const endAtNpm = (signal: string) =>
+    script(
+      npm,
+      `if mkdir "${own.tools}/${signal}" 2>/dev/null; then kill -${signal} $PPID; exec sleep 60; fi\n${real}`,
+    );
+  endAtNpm("INT");
+  expect((await own.run("millrace update --yes")).code).toBe(130);
+  expect((await own.run("millrace status")).said).toContain("0.0.9 serves on");
+  endAtNpm("KILL");
+  expect((await own.run("millrace update --yes")).code).not.toBe(0);
+  expect(await own.run("millrace update --yes")).toMatchObject({
+    code: 0,
+    said: expect.stringContaining("Now this is "),
+  });
+  expect((await own.run("millrace --version")).said).toContain("0.1.0");
+  expect(await own.run("millrace update --previous --yes")).toMatchObject({ code: 0 });
+  expect((await own.run("millrace --version")).said).toContain("0.0.9");
   execFileSync("git", ["-C", clone, "remote", "remove", "origin"]);
   const alone = await own.run("millrace update --yes");
   expect(alone).toMatchObject({ code: 64, said: expect.stringContaining("has no remote repository") });

@@ -83,8 +83,8 @@ interface Change {
   /** Brings it here, whole and checked, and answers its version. Nothing is replaced yet. */
   bring(): Promise<string>;
   place(): Promise<void>;
-  /** Puts back what `place` replaced. */
-  back(): Promise<void>;
+  /** Puts back what `place` replaced. The context is one that nobody interrupts. */
+  back(context: CommandContext): Promise<void>;
 }
 
 export const updateCommand = defineCommand({
@@ -123,7 +123,7 @@ export const updateCommand = defineCommand({
   },
 });
 
-/** Stops the gateway, replaces the program, and starts the gateway again. Where that fails, the program before is put back. */
+/** Stops the gateway, replaces the program, and starts the gateway again. Where that fails or is interrupted, the program before is put back. */
 async function replaceWith(
   change: Change,
   { own, next }: { readonly own: string; readonly next: string },
@@ -139,8 +139,9 @@ async function replaceWith(
     if (code !== exitCodes.ok) throw new Error(`its gateway ended with ${code}`);
   } catch (error) {
     out.note(`${next} cannot take the place of ${own}, which is put back.`);
-    await change.back();
-    await startAgain(running, context);
+    const undoing = { ...context, signal: new AbortController().signal };
+    await change.back(undoing);
+    await startAgain(running, undoing);
     throw error;
   }
   out.line(`Now this is ${next}. \`millrace update --previous\` goes back to ${own}.`);
@@ -154,9 +155,16 @@ async function startAgain(running: GatewayRecord | undefined, context: CommandCo
   return startInBackground(onSamePort(running.argv ?? ["serve"], running.url), context);
 }
 
-const recordSchema = z.object({ from: z.string().optional(), previous: z.string().optional() });
+const recordSchema = z.object({
+  from: z.string().optional(),
+  previous: z.string().optional(),
+  next: z.string().optional(),
+});
 
-/** Where the last release came from, and which one it replaced. The install scripts write it too. */
+/**
+ * Where the last release came from, which one it replaced, and while it takes its place, which one that is: an update that was killed is not
+ * done. The install scripts write it too.
+ */
 function releaseRecord(folder: string) {
   const file = join(folder, "release.json");
   let record: z.output<typeof recordSchema> = {};
@@ -249,24 +257,30 @@ async function forgetEarlier(): Promise<void> {
 function changeByTool(installation: Extract<Installation, { readonly kind: "npm" | "clone" }>): Find {
   return async (wish, context) => {
     const record = releaseRecord(context.settings.folder);
-    const run = (words: readonly string[]) =>
-      output(words, context, installation.kind === "clone" ? installation.folder : undefined);
+    const cwd = installation.kind === "clone" ? installation.folder : undefined;
+    const run = (words: readonly string[]) => output(words, context, cwd);
     const by = installation.kind === "npm" ? npm(installation.prefix, wish.from) : git(installation.folder, wish.from);
     const own = (await by.own(run)).trim();
     if (wish.previous && record.previous === undefined) throw nothingHere("There was no update to go back from.", "");
     const next = wish.previous ? (record.previous ?? "") : (await by.newest(run)).trim();
-    if (next === own) return undefined;
-    const use = async (to: string, isBack: boolean) => {
-      for (const words of by.steps(to, isBack)) await run(words);
+    const isHalf = record.next !== undefined;
+    if (next === own && !isHalf) return undefined;
+    const previous = isHalf ? record.previous : own;
+    const use = async (to: string, isBack: boolean, where: CommandContext) => {
+      for (const words of by.steps(to, isBack)) await output(words, where, cwd);
     };
     return {
       what: next,
       bring: async () => next,
       async place() {
-        await use(next, wish.previous);
-        record.write({ previous: own });
+        record.write({ previous, next });
+        await use(next, wish.previous, context);
+        record.write({ previous, next: undefined });
       },
-      back: () => use(own, true),
+      async back(where) {
+        await use(own, true, where);
+        record.write({ next: undefined });
+      },
     };
   };
 }
