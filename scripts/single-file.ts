@@ -106,6 +106,7 @@ function packed(folder: string): Buffer {
     "start.cjs",
     btoa('module.exports = (file) => import(require("node:url").pathToFileURL(file).href);\n'),
   ]);
+  entries.push(["files.json", btoa(JSON.stringify(entries.map(([name]) => name)))]);
   return brotliCompressSync(JSON.stringify(Object.fromEntries(entries)));
 }
 

@@ -8,6 +8,7 @@ import { cacheFolder } from "./compile-cache.ts";
 test("each system has its own folder for what can be made again, and only Linux asks a variable first", () => {
   const env = { XDG_CACHE_HOME: "/caches", LOCALAPPDATA: "C:\\local" };
   expect(cacheFolder(env, "linux", "/home/ada")).toBe("/caches");
+  expect(cacheFolder({ XDG_CACHE_HOME: "caches" }, "linux", "/home/ada")).toBe(join("/home/ada", ".cache"));
   expect(cacheFolder({}, "linux", "/home/ada")).toBe(join("/home/ada", ".cache"));
   expect(cacheFolder(env, "darwin", "/Users/ada")).toBe(join("/Users/ada", "Library", "Caches"));
   expect(cacheFolder(env, "win32", "/ada")).toBe("C:\\local");

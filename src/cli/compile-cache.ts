@@ -1,6 +1,6 @@
 import module from "node:module";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import type { Io } from "./terminal/output.ts";
 
 /**
@@ -12,9 +12,13 @@ export function keepCompiled({ env, platform }: Pick<Io, "env" | "platform">): v
   enable?.(join(cacheFolder(env, platform, homedir()), "millrace", "compiled"));
 }
 
-/** This user's folder for data that can be made again. The common temporary folder is open to other users. */
+/**
+ * This user's folder for data that can be made again. The common temporary folder is open to other users. A path that depends on the
+ * current folder does not count. Source: XDG Base Directory Specification.
+ */
 export function cacheFolder(env: Io["env"], platform: NodeJS.Platform, homeFolder: string): string {
   if (platform === "darwin") return join(homeFolder, "Library", "Caches");
   if (platform === "win32") return env["LOCALAPPDATA"] || join(homeFolder, "AppData", "Local");
-  return env["XDG_CACHE_HOME"] || join(homeFolder, ".cache");
+  const said = env["XDG_CACHE_HOME"] ?? "";
+  return isAbsolute(said) ? said : join(homeFolder, ".cache");
 }

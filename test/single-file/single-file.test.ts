@@ -1,9 +1,10 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { temporaryHome } from "../support/home.ts";
+import { mayMount, smallDisk } from "../support/small-disk.ts";
 import { simulator } from "../support/world.ts";
 import { buildOf, runAlone } from "./built.ts";
 
@@ -12,6 +13,10 @@ let program = "";
 beforeAll(async () => void (program = await buildOf("0123abcd", work)), 600_000);
 afterAll(() => rmSync(work, { recursive: true, force: true }));
 
+const caches = { darwin: "Library/Caches", win32: "AppData/Local" } as Readonly<
+  Partial<Record<NodeJS.Platform, string>>
+>;
+const versionsIn = (home: string) => join(home, caches[process.platform] ?? ".cache", "millrace/program");
 const run = (home: string, ...words: readonly string[]) => runAlone(program, home, ...words);
 
 test("the file alone says its version with the commit, and nothing else", async () => {
@@ -28,10 +33,48 @@ test.skipIf(process.platform === "win32")(
     const home = temporaryHome();
     const started = await Promise.all(Array.from({ length: 4 }, () => run(home, "--version")));
     expect(started.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
-    const versions = join(home, process.platform === "darwin" ? "Library/Caches" : ".cache", "millrace/program");
-    expect(readdirSync(versions)).toHaveLength(1);
+    expect(readdirSync(versionsIn(home))).toHaveLength(1);
   },
 );
+
+test("what was cleaned out of the cache is there again at the next start, also at that of a helper", async () => {
+  const home = temporaryHome();
+  const says = { code: 0, stdout: expect.stringContaining("+0123abcd"), stderr: "" };
+  expect(await run(home, "--version")).toMatchObject(says);
+  const versions = versionsIn(home);
+  const [name = ""] = readdirSync(versions);
+  const folder = join(versions, name);
+  const listing = () => new Set(readdirSync(folder, { recursive: true }).map(String));
+  const whole = listing();
+  for (const file of readdirSync(join(folder, "dist/node"))) // as by their age
+    if (file !== "bin.js") rmSync(join(folder, "dist/node", file));
+  expect(await run(home, "--version")).toMatchObject(says);
+  expect(listing()).toEqual(whole);
+  rmSync(versions, { recursive: true });
+  expect(await run(home, join(folder, "dist/node/bin.js"), "--version")).toMatchObject(says);
+  expect(listing()).toEqual(whole);
+  expect(readdirSync(versions)).toEqual([name]);
+});
+
+test("a helper of a gateway that began before the file was replaced is of that gateway's package", async () => {
+  const home = temporaryHome();
+  expect(await run(home, "--version")).toMatchObject({ code: 0 });
+  const [name = ""] = readdirSync(versionsIn(home));
+  const next = await buildOf("2222bbbb", work);
+  expect(await runAlone(next, home, join(versionsIn(home), name, "dist/node/bin.js"), "--version")).toEqual({
+    code: 0,
+    stdout: expect.stringContaining("+0123abcd"),
+    stderr: "",
+  });
+});
+
+test.runIf(mayMount)("a cache without room for it stays empty, and the program says where it could be", async () => {
+  const { folder } = smallDisk(2);
+  const env = { PATH: "", HOME: temporaryHome(), XDG_CACHE_HOME: folder };
+  const { status, stderr } = spawnSync(program, ["--version"], { env, encoding: "utf8" });
+  expect({ status, stderr }).toEqual({ status: 73, stderr: expect.stringContaining("Set XDG_CACHE_HOME to") });
+  expect(readdirSync(join(folder, "millrace/program"))).toEqual([]);
+});
 
 test("it runs the stand-in IDE and a gateway, and asks it", async () => {
   const demo = await run(temporaryHome(), "demo", "--once");
