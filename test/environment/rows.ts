@@ -63,6 +63,13 @@ export const rows: Readonly<Record<string, Row>> = {
     before: `mkdir -p "$home/.millrace" "$home/.config"; : >"$home/.millrace/turns.db"; printf '{' >"$home/.millrace/gateway.json"; printf '99999999' >"$home/.millrace/gateway.lock"; find "$home" -exec touch -h -d 1980-01-01 {} +`,
   },
 
+  "a home in which nothing can be run": { before: `mount -t tmpfs -o noexec tmpfs "$home"`, needs: "mount" },
+  "a home that cannot be written, and MILLRACE_HOME elsewhere": {
+    env: { MILLRACE_HOME: "$AWAY/own", XDG_DATA_HOME: "$AWAY/data", XDG_CACHE_HOME: "$AWAY/cache" }, // the agent stores its sessions there
+    before: `mount --bind "$home" "$home"; mount -o remount,bind,ro "$home"`,
+    needs: "mount",
+    cannot: { setup: /cannot be written: /, undo: /Nothing was set up/ },
+  },
   "umask 027": { before: "umask 027" },
   "umask 077": { before: "umask 077" },
   "umask 000": { before: "umask 000" },
@@ -94,6 +101,7 @@ export const rows: Readonly<Record<string, Row>> = {
     cannot: { found: /cannot see which programs run here/ },
   },
   "/proc that hides other users": { before: `mount -o remount,hidepid=2 /proc`, needs: "mount" },
+  "no /etc": { before: `mkdir "$away/etc"; mount --bind "$away/etc" /etc`, needs: "mount" },
   "no machine id": { before: `mount --bind /dev/null /etc/machine-id`, needs: "mount" },
 
   "localhost is another machine": {
@@ -151,6 +159,11 @@ export const rows: Readonly<Record<string, Row>> = {
   "XDG folders that cannot be made": {
     cannot: { setup: /cannot be written: /, undo: /Nothing was set up/ },
     env: { XDG_CONFIG_HOME: "/dev/null/a", XDG_DATA_HOME: "relative", XDG_CACHE_HOME: "/dev/null/b" },
+  },
+  "an XDG folder through links that lead to themselves": {
+    cannot: { setup: /cannot be read: links on the way/, undo: /Nothing was set up/ },
+    env: { XDG_CONFIG_HOME: "$AWAY/loop" },
+    before: `ln -s loop "$away/loop"`,
   },
   NO_COLOR: { env: { NO_COLOR: "1" } },
   "FORCE_COLOR beside NO_COLOR": { env: { NO_COLOR: "1", FORCE_COLOR: "3" } },

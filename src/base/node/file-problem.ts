@@ -37,6 +37,9 @@ const reasons: Readonly<Record<string, readonly [why: string, hint: string]>> = 
   ENFILE: ["this machine has too many files open", files],
   EIO: ["the disk reports an error", "Look at the disk: the system's log has more."],
   EISDIR: ["a folder stands where a file must be", "Move that folder away, then try again."],
+  ELOOP: ["links on the way to it lead to themselves", "Remove such a link, then try again."],
+  ENAMETOOLONG: ["the path is too long", "For Millrace's own files you can set MILLRACE_HOME to a shorter path."],
+  ENOTCONN: ["the disk is not connected", "Connect or mount it, then try again."],
   ENOTDIR: ["a file stands where a folder must be", place],
   "EEXIST of mkdir": ["a file stands where a folder must be", place],
 };
