@@ -19,6 +19,13 @@ export const claude: KnownAgent = {
   npm: "@agentclientprotocol/claude-agent-acp",
   mode: "plan",
   keeps,
+  system: [
+    "/etc/claude-code",
+    "/Library/Application Support/ClaudeCode",
+    "/Library/Managed Preferences/com.anthropic.claudecode.plist",
+    "C:\\Program Files\\ClaudeCode",
+    "C:\\ProgramData\\ClaudeCode",
+  ],
   signIn: [],
   // it finds its sign-in by this variable, so its owner's home can stay, which the keychain of macOS needs
   async launch(owner, home) {

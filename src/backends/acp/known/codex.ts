@@ -19,6 +19,7 @@ export const codex: KnownAgent = {
   npm: "@agentclientprotocol/codex-acp",
   mode: "read-only",
   keeps: /^CODEX_(?:API_KEY|ACCESS_TOKEN|PATH|CA_CERTIFICATE|SANDBOX_NETWORK_DISABLED)$/,
+  system: ["/etc/codex", "/Library/Managed Preferences/com.openai.codex.plist", "C:\\ProgramData\\OpenAI\\Codex"],
   // a sign-in that its owner put into the system's keyring is bound to his folder, so it cannot be used
   signIn: [".codex/auth.json"],
   async launch(owner, home) {
@@ -27,20 +28,12 @@ export const codex: KnownAgent = {
     const chosen = isObject(profiles) && typeof profile === "string" ? profiles[profile] : {};
     const given = nested(readJson(owner.variables["CODEX_CONFIG"] ?? "", "CODEX_CONFIG"));
     const theirs = [settings, chosen, given].map((each) => picked(each, ofModels)).reduce(merged, {});
-    const text = stringify({ ...theirs, ...ours(await serversOfSystem(owner)) });
+    const text = stringify({ ...theirs, ...ours() });
     return { files: { ".codex/config.toml": text }, environment: { CODEX_HOME: `${home}/.codex` } };
   },
 };
 
-type Reads = Parameters<KnownAgent["launch"]>[0];
-
-/** Those of the whole system are read beside the home's: each is disabled by its name. */
-async function serversOfSystem(owner: Reads): Promise<readonly string[]> {
-  const { mcp_servers: servers } = await owner.toml("/etc/codex/config.toml");
-  return isObject(servers) ? Object.keys(servers) : [];
-}
-
-function ours(servers: readonly string[]): JsonObject {
+function ours(): JsonObject {
   return {
     approval_policy: "on-request",
     sandbox_mode: "read-only",
@@ -53,7 +46,6 @@ function ours(servers: readonly string[]): JsonObject {
     features: Object.fromEntries(features.map((feature) => [feature, false])),
     tools: { experimental_request_user_input: { enabled: false }, update_plan: { enabled: false } },
     skills: { bundled: { enabled: false }, include_instructions: false },
-    mcp_servers: Object.fromEntries(servers.map((server) => [server, { enabled: false }])),
   };
 }
 

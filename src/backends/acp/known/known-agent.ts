@@ -22,6 +22,8 @@ export interface KnownAgent {
   readonly mode: string;
   /** Those of its own variables that it keeps: its sign-in, and where its model is. */
   readonly keeps: RegExp;
+  /** Files and folders of a machine's administrator, on any system, that win over what it is started with: where there is one, it is not started. */
+  readonly system?: readonly string[];
   /** Files of its owner's sign-in, which stand in its own home as links. */
   readonly signIn: readonly string[];
   /** `server`: the name of our MCP server. */

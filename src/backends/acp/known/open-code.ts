@@ -12,6 +12,7 @@ export const openCode: KnownAgent = {
   npm: "opencode-ai",
   mode: "plan",
   keeps: /^OPENCODE_(?:API_KEY|CONSOLE_TOKEN|AUTH_CONTENT|DISABLE_MODELS_FETCH|MODELS_(?:URL|PATH))$/,
+  system: ["/etc/opencode", "/Library/Application Support/opencode", "C:\\ProgramData\\opencode"],
   signIn: [".local/share/opencode/auth.json"],
   async launch(owner, _home, server) {
     const deny = { "*": "deny", [`${server}_*`]: "allow" };

@@ -66,10 +66,9 @@ command = "tickets"`;
     model_verbosity: "low",
     model_providers: { mock: { base_url: "http://127.0.0.1:1", name: "M" } },
     features: { shell_tool: false },
-    mcp_servers: {},
     notify: [],
   });
-  for (const name of ["model_instructions_file", "profiles", "profile"]) expect(config).not.toHaveProperty(name);
+  for (const name of ["model_instructions_file", "profiles", "profile", "mcp_servers"]) expect(config).not.toHaveProperty(name);
   expect(config["features"]).not.toHaveProperty("code_mode_only");
   expect([environment["HOME"], environment["CODEX_HOME"], environment["CODEX_CONFIG"]]).toEqual([
     own,
@@ -197,6 +196,20 @@ test.each(["codex-acp", "claude-agent-acp", "gemini", "qwen", "opencode"])(
     await expect(`${told}\n`).toMatchFileSnapshot(`./fixtures/${command}.json`);
   },
 );
+
+test.each([
+  ["claude-agent-acp", "/etc/claude-code/managed-settings.json"],
+  ["codex-acp", "/etc/codex/config.toml"],
+  ["gemini", "/etc/gemini-cli/policies/all.toml"],
+  ["opencode", "/Library/Application Support/opencode/opencode.json"],
+])("%s is not started over an administrator's %s, which wins over its fence", async (command, file) => {
+  const root = mkdtempSync(join(folder, "root-"));
+  mkdirSync(dirname(join(root, file)), { recursive: true });
+  const start = () => ownSettings(agent(command, { HOME: root }), mkdtempSync(join(folder, "own-")), root);
+  await expect(start()).resolves.toMatchObject({ mode: expect.any(String) as string });
+  writeFileSync(join(root, file), "");
+  await expect(start()).rejects.toThrow(/^The agent is not started: .* is there\.$/);
+});
 
 test("our MCP server has another name at each start", async () => {
   const [one, other] = [await started("qwen", {}), await started("qwen", {})];

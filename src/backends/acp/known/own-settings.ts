@@ -1,4 +1,6 @@
+import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { MillraceError } from "../../../base/errors.ts";
 import type { AcpAgentSpec } from "./agent-spec.ts";
 import { claude } from "./claude.ts";
 import { codex } from "./codex.ts";
@@ -28,14 +30,25 @@ export interface OwnSettings {
 /**
  * The settings for this agent, whose own home is made below the folder.
  *
- * @throws MillraceError `invalid_request` where the user's own settings for it cannot be read.
+ * @throws MillraceError `invalid_request` where the user's own settings for it cannot be read, or an administrator's would win over these.
+ * `root`: below it are the files of the machine.
  */
-export async function ownSettings(spec: AcpAgentSpec, folder: string): Promise<OwnSettings> {
+export async function ownSettings(spec: AcpAgentSpec, folder: string, root = "/"): Promise<OwnSettings> {
   const known = knownAgent(spec);
   const none = fencelessSettings(spec);
   if (known === undefined || spec.allowsActions === true) return none;
+  for (const path of known.system ?? []) await refuseThere(path.startsWith("/") ? join(root, path) : path);
   const place = { home: join(folder, "home"), server: none.server };
   return { ...none, ...(await makeOwnHome(known, spec.environment, place)), meta: known.meta, mode: known.mode };
+}
+
+/** Throws where there is such a file, or a folder with anything in it. */
+async function refuseThere(path: string): Promise<void> {
+  const found = await readdir(path).catch(({ code }: NodeJS.ErrnoException) => (code === "ENOENT" ? [] : [path])); // fs throws nothing else
+  if (found.length === 0) return;
+  throw new MillraceError("invalid_request", `The agent is not started: ${path} is there.`, {
+    hint: "Settings of this machine's administrator win over those that keep the agent from acting. `allow_actions = true` in its entry of config.toml lets it act.",
+  });
 }
 
 /** Of an agent that is not in the table, or whose user lets it act. */
