@@ -68,7 +68,8 @@ command = "tickets"`;
     features: { shell_tool: false },
     notify: [],
   });
-  for (const name of ["model_instructions_file", "profiles", "profile", "mcp_servers"]) expect(config).not.toHaveProperty(name);
+  for (const name of ["model_instructions_file", "profiles", "profile", "mcp_servers"])
+    expect(config).not.toHaveProperty(name);
   expect(config["features"]).not.toHaveProperty("code_mode_only");
   expect([environment["HOME"], environment["CODEX_HOME"], environment["CODEX_CONFIG"]]).toEqual([
     own,
