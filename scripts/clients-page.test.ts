@@ -7,7 +7,7 @@ import { editorCases } from "../test/clients/cases/editors.ts";
 import { sdkCases } from "../test/clients/cases/sdks.ts";
 import { failureNames } from "../test/clients/failures/failure.ts";
 import { failureTable } from "../test/clients/failures/failure-table.ts";
-import { cellsOf, hostTable, sectionOf, supportTable } from "../test/clients/table.ts";
+import { hostTable, sectionOf, supportRows, supportTable } from "../test/clients/table.ts";
 
 /** A client's user has the message within this time of the first request; seconds. */
 const soonS = 10;
@@ -53,14 +53,14 @@ test("docs/clients.md: each client that was driven through a failure has the mes
 });
 
 test("each client has a row with its pinned version and the date of its run", async () => {
-  const rows = cellsOf(sectionOf(await readPage(), "clients")).filter((row) => row.length > 0);
+  const rows = supportRows(sectionOf(await readPage(), "clients"));
   const own = JSON.parse(await read("test/clients/package.json")) as Readonly<
     Record<"dependencies" | "optionalDependencies", Readonly<Record<string, string>>>
   >;
   const pinned: Readonly<Record<string, string>> = { ...own.dependencies, ...own.optionalDependencies };
   const titles = clients.map(({ name, packageName, surface }) => [name, pinned[packageName], surface].join());
-  expect(rows.slice(2).map((row) => row.slice(0, 3).join())).toEqual(titles);
-  for (const row of rows.slice(2)) expect(row.at(-1)).toMatch(/^\d{4}-\d\d-\d\d$/);
+  expect(rows.map((row) => row.slice(0, 3).join())).toEqual(titles);
+  for (const row of rows) expect(row.at(-1)).toMatch(/^\d{4}-\d\d-\d\d$/);
 });
 
 test("a run of some clients keeps the rows and the notes of the others", async () => {

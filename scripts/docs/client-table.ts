@@ -34,8 +34,7 @@ export function otherClients(): string {
 function lineOf({ name, title, edits, launch, notes, isUntried }: Client): readonly [name: string, meaning: string] {
   const files = edits?.(target, keyOf(name), place).map(({ file }) => `\`${file}\``) ?? [];
   const [then = ""] = notes(target, keyOf(name), {});
-  const written =
-    files.length === 0 ? "`setup` prints what to enter." : `\`setup\` writes ${files.join(", ")}. ${asCode(then)}`;
+  const written = files.length === 0 ? "`setup` prints what to enter." : `${files.join(", ")}. ${asCode(then)}`;
   const tried = isUntried ? " No test of ours has driven it." : "";
   return [`${title}, \`${name}\``, `${launch === undefined ? "no `run`. " : ""}${written}${tried}`];
 }

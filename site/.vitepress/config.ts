@@ -64,8 +64,9 @@ export default defineConfig({
         text: "Use it",
         items: [
           { text: "What it is, and a quick start", link: "/" },
-          page("Clients", "clients"),
+          page("How do I", "how-do-i"),
           page("Help", "help"),
+          page("Clients", "clients"),
           page("The meter and the dashboard", "usage"),
           page("Reference", "reference"),
           page("Systems and containers", "platforms"),

@@ -100,10 +100,11 @@ function writeTables(): void {
     });
     return tableLines(head, rows).join("\n");
   };
-  const tried = table("agents", ["package", "version", ...headings, "date"], ({ sighting, columns }) => {
-    const cells = headings.map((heading) => (columns[heading] === true ? "yes" : "**no**"));
-    return [sighting.version, ...cells, today];
+  const rows = table("agents", ["package", "version", "works", "date"], ({ sighting, columns }) => {
+    const not = headings.filter((heading) => columns[heading] !== true);
+    return [sighting.version, not.length === 0 ? "all" : `**not**: ${not.join("; ")}`, today];
   });
+  const tried = `${rows}\n\nAll: ${headings.join("; ")}.`;
   const clearHead = ["package", "in the clear while the agent runs", "after its end"];
   const clear = table("prompts on the disk", clearHead, ({ clear: { after, ended } }) => [paths(after), paths(ended)]);
   writeFileSync(file, withSections(page, { agents: tried, "prompts on the disk": clear }));

@@ -33,30 +33,34 @@ export function sections(supported: string, travelled: readonly Travelled[]): Re
     told
       .filter(({ journey, version }) => `${journey.client} ${version}` === title)
       .map(({ journey, failure }) => (failure === undefined ? journey.sentence : `**not**: ${journey.sentence}`));
-  const journeys = titles.map((title) => `- ${title}: ${held(title).join("; ")}.`);
+  const sentences = new Set(titles.map((title) => held(title).join("; ")));
+  const of = (sentence: string) => titles.filter((title) => held(title).join("; ") === sentence).join(", ");
+  const journeys = [...sentences].map((sentence) => `- ${of(sentence)}: ${sentence}.`);
   return {
     clients: supported,
     ...(told.length === 0 ? {} : { "set-up": journeys.join("\n") }),
   };
 }
 
-/** Whether each client asked the gateway alone, though another host was named. What was not driven keeps the cells of `earlier`. */
+/** Whether each client asked the gateway alone, though another host was named. What was not driven keeps its words of `earlier`. */
 export function hostTable(driven: readonly Travelled[], date: string, earlier: string): string {
-  const head = ["client", "version", ...hostColumns, "date"];
-  const before = cellsOf(earlier).filter(
-    (cells) => cells.length === head.length && cells[0] !== "client" && cells[0] !== "---",
-  );
+  const head = ["client", "version", "keeps to the gateway", "date"];
+  const before = cellsOf(earlier)
+    .filter(({ length }) => length === head.length)
+    .slice(2);
   const own = driven.filter(({ journey }) => journey.column !== undefined);
   const titles = [...new Set([...before.map(([title = ""]) => title), ...own.map(({ journey }) => journey.client)])];
   const body = titles.map((title) => {
-    const old = before.find(([name]) => name === title);
+    const [, version = "", kept = "", drivenAt = ""] = before.find(([name]) => name === title) ?? [];
     const mine = own.filter(({ journey }) => journey.client === title);
-    const cells = hostColumns.map((column, at) => {
+    const lost = hostColumns.filter((column) => {
       const cells = mine.filter(({ journey }) => journey.column === column);
-      if (cells.length === 0) return old?.[at + 2] ?? "–";
-      return cells.every(({ failure }) => failure === undefined) ? "yes" : "**no**";
+      return cells.length === 0
+        ? kept.split("; ").includes(column)
+        : cells.some(({ failure }) => failure !== undefined);
     });
-    return [title, mine[0]?.version ?? old?.[1] ?? "", ...cells, mine.length > 0 ? date : (old?.at(-1) ?? "")];
+    const words = lost.length === 0 ? "all" : ["**not**", ...lost].join("; ");
+    return [title, mine[0]?.version ?? version, words, mine.length > 0 ? date : drivenAt];
   });
   return tableLines(head, body).join("\n");
 }
@@ -69,8 +73,8 @@ export function supportTable(
   earlier: string,
 ): string {
   const head = ["client", "version", "surface", "works", "date"];
-  const before = cellsOf(earlier).filter((cells) => cells.length === head.length);
-  const body = clients.flatMap((client) => {
+  const before = supportRows(earlier);
+  const rows = clients.flatMap((client) => {
     const row = driven.find((each) => each.client === client);
     if (row === undefined)
       return before.filter(([name, , surface]) => name === client.name && surface === client.surface);
@@ -82,13 +86,32 @@ export function supportTable(
     driven.some(({ client }) => note.startsWith(`- ${client.name} (${client.surface})`));
   const kept = earlier.split("\n").filter((text) => /^- [^*]/.test(text) && !isDriven(text));
   return [
-    ...tableLines(head, body),
+    ...tableLines(head, merged(rows)),
     "",
     ...scenarios.map((scenario) => `- **${scenario}**: ${meaning[scenario]}`),
     "",
     ...kept,
     ...notes(driven),
   ].join("\n");
+}
+
+/** The rows of an earlier table of `supportTable`, one for each client and surface, without those of its head. */
+export function supportRows(table: string): readonly (readonly string[])[] {
+  const rows = cellsOf(table).filter((cells) => cells.length === 5);
+  return rows
+    .slice(2)
+    .flatMap(([name = "", version = "", surfaces = "", ...rest]) =>
+      surfaces.split("; ").map((surface) => [name, version, surface, ...rest]),
+    );
+}
+
+/** Rows that differ in their surface alone, as one. */
+function merged(rows: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  const other = (cells: readonly string[]) => cells.toSpliced(2, 1).join();
+  return [...new Set(rows.map(other))].map((others) => {
+    const alike = rows.filter((cells) => other(cells) === others);
+    return (alike[0] ?? []).with(2, alike.map(([, , surface]) => surface).join("; "));
+  });
 }
 
 export function tableLines(head: readonly string[], body: readonly (readonly string[])[]): readonly string[] {

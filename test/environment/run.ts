@@ -7,7 +7,7 @@ import type * as Stand from "../../simulator/index.ts";
 import { installPacked } from "../clients/packed.ts";
 import { withSections } from "../clients/table.ts";
 import { buildOf } from "../single-file/built.ts";
-import { say, table } from "../support/long-suite.ts";
+import { say } from "../support/long-suite.ts";
 import { judge } from "./judge.ts";
 import { openToAll, type Product, runRow, whyNot } from "./place.ts";
 import type { Row } from "./row.ts";
@@ -16,7 +16,7 @@ import { rows } from "./rows.ts";
 /*
  * `npm test -- programs environment [EXPRESSION] [--update]`: the packed product in environments that are not this machine's, each in a network,
  * processes and mounts of its own. The regular expression picks rows by their names. The rows of docs/platforms.md run as a program in one file too;
- * `--update` writes the table there. Linux only.
+ * `--update` writes the list there. Linux only.
  */
 const { values, positionals } = parseArgs({ options: { update: { type: "boolean" } }, allowPositionals: true });
 const counts = { passed: 0, failed: 0, skipped: 0 };
@@ -87,7 +87,7 @@ async function main(): Promise<void> {
   };
   await Promise.all([worker(), worker()]);
   rmSync(home, { recursive: true, force: true });
-  if (values.update === true) writeTable(held);
+  if (values.update === true) writeList(held);
   say(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
   if (counts.failed > 0) process.exitCode = 1;
 }
@@ -100,19 +100,22 @@ interface Held {
   readonly faults: Faults | undefined;
 }
 
-/** The table of docs/platforms.md: which steps hold in each environment, in each way that was tried. */
-function writeTable(held: readonly Held[]): void {
+/** The list of docs/platforms.md: which steps hold in which environments, in each way that was tried. */
+function writeList(held: readonly Held[]): void {
   const shown = Object.values(rows).filter(({ shown }) => shown !== undefined);
-  const body = shown.map(({ shown: environment = "", cannot = {} }) => {
+  const told = shown.map(({ shown: environment = "", cannot = {} }) => {
     const ways = held.filter((each) => each.environment === environment);
     const broken = new Set(ways.flatMap(({ faults = new Map<string, string>([["all", ""]]) }) => [...faults.keys()]));
     const not = [...broken, ...Object.keys(cannot).map((step) => `${step} (it says why)`)];
     const tried = ["npm", "file"].filter((way) => ways.some((each) => each.way === way && each.faults !== undefined));
-    return [environment, not.length === 0 ? "all" : `all but ${not.join(", ")}`, tried.join(", ")];
+    return { environment, holds: `all${not.length === 0 ? "" : ` but ${not.join(", ")}`}, as ${tried.join(" and ")}` };
   });
   const page = join(import.meta.dirname, "../../docs/platforms.md");
-  const text = table(["Linux x64", "steps", "tried as"], body);
-  writeFileSync(page, withSections(readFileSync(page, "utf8"), { environments: text }));
+  const list = [...new Set(told.map(({ holds }) => holds))].map((holds) => {
+    const alike = told.filter((each) => each.holds === holds);
+    return `- ${holds}: ${alike.map(({ environment }) => environment).join(", ")}`;
+  });
+  writeFileSync(page, withSections(readFileSync(page, "utf8"), { environments: list.join("\n") }));
 }
 
 await main();

@@ -141,9 +141,11 @@ export async function tryWays(ide: Simulator, at: Place): Promise<readonly (read
 /** What docs/http-api.md says of them: things and ways, then each cell that is no `Y`. */
 export function listOf(rows: readonly (readonly string[])[]): string {
   const names = Object.keys(ways);
-  const not = rows.flatMap(([thing = "", ...cells]) =>
-    cells.flatMap((cell, at) => (cell === "Y" ? [] : [`- ${thing} over ${names[at]}: ${cell}`])),
-  );
+  const not = names.flatMap((name, at) => {
+    const reasons = new Set(rows.map((cells) => cells[at + 1] ?? "").filter((cell) => cell !== "Y"));
+    const of = (reason: string) => rows.filter((cells) => cells[at + 1] === reason).map(([thing]) => thing);
+    return [...reasons].map((reason) => `- ${of(reason).join(", ")} over ${name}: ${reason}`);
+  });
   return [`${Object.keys(things).join(", ")}: each over ${names.join(", ")}, but not:`, "", ...not].join("\n");
 }
 

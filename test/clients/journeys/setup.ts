@@ -168,7 +168,7 @@ function journeysOf(client: SetUp): readonly Journey[] {
   const setup: Journey = {
     client: title,
     packageName,
-    sentence: `\`millrace setup ${name}\`, then \`${command}\` answers; \`--undo\` restores the configuration to the byte`,
+    sentence: "answers after `millrace setup`; `--undo` restores its configuration to the byte",
     async run(bench) {
       const path = begin(bench, client);
       const done = await inShell(bench, "millrace", ["setup", name, "--yes"]);
@@ -189,7 +189,7 @@ function journeysOf(client: SetUp): readonly Journey[] {
     {
       client: title,
       packageName,
-      sentence: `\`millrace run ${name}\` answers, and changes no configuration`,
+      sentence: "answers with `millrace run`, which leaves its configuration alone",
       async run(bench) {
         const path = begin(bench, client);
         answered(await inShell(bench, "millrace", ["run", name, ...run(question)], env));
