@@ -102,6 +102,19 @@ test("docs/dev/turn-machine.md and the sources name each other", () => {
   expect(citing.filter((file) => !rows.includes(file) && file !== "src/base/retry.ts")).toEqual([]);
 });
 
+test("every file of the sources that a page names is there, and has the name behind it", () => {
+  const named = [...pages, "AGENTS.md", "SECURITY.md"].flatMap((page) =>
+    [...read(page).matchAll(/`([\w./-]+\/[\w.-]+\.(?:tsx?|mjs|txt))`(?: `(\w+)`)?/g)].map(
+      ([, file = "", name = ""]) => {
+        const path = [file, `src/${file}`].find((each) => existsSync(join(root, each)));
+        return { said: `${page}: ${file} ${name}`, isThere: path !== undefined && read(path).includes(name) };
+      },
+    ),
+  );
+  expect(named.length).toBeGreaterThan(100);
+  expect(named.filter(({ isThere }) => !isThere).map(({ said }) => said)).toEqual([]);
+});
+
 test("docs/usage.md names the limits, the formats and the sums that the program has", () => {
   const page = read("docs/usage.md");
   const meters = sources

@@ -33,9 +33,8 @@ export function sections(supported: string, travelled: readonly Travelled[]): Re
     told
       .filter(({ journey, version }) => `${journey.client} ${version}` === title)
       .map(({ journey, failure }) => (failure === undefined ? journey.sentence : `**not**: ${journey.sentence}`));
-  const sentences = new Set(titles.map((title) => held(title).join("; ")));
-  const of = (sentence: string) => titles.filter((title) => held(title).join("; ") === sentence).join(", ");
-  const journeys = [...sentences].map((sentence) => `- ${of(sentence)}: ${sentence}.`);
+  const said = together(titles.map((title) => [held(title).join("; "), title]));
+  const journeys = said.map(([sentence, who]) => `- ${who.join(", ")}: ${sentence}.`);
   return {
     clients: supported,
     ...(told.length === 0 ? {} : { "set-up": journeys.join("\n") }),
@@ -107,11 +106,13 @@ export function supportRows(table: string): readonly (readonly string[])[] {
 
 /** Rows that differ in their surface alone, as one. */
 function merged(rows: readonly (readonly string[])[]): readonly (readonly string[])[] {
-  const other = (cells: readonly string[]) => cells.toSpliced(2, 1).join();
-  return [...new Set(rows.map(other))].map((others) => {
-    const alike = rows.filter((cells) => other(cells) === others);
-    return (alike[0] ?? []).with(2, alike.map(([, , surface]) => surface).join("; "));
-  });
+  const said = together(rows.map((cells) => [JSON.stringify(cells.with(2, "")), cells[2] ?? ""]));
+  return said.map(([row, surfaces]) => (JSON.parse(row) as string[]).with(2, surfaces.join("; "))); // written above
+}
+
+/** What is said of several, once, and of whom. */
+export function together(said: readonly (readonly [what: string, who: string])[]) {
+  return [...Map.groupBy(said, ([what]) => what)].map(([what, all]) => [what, all.map(([, who]) => who)] as const);
 }
 
 export function tableLines(head: readonly string[], body: readonly (readonly string[])[]): readonly string[] {
@@ -148,8 +149,9 @@ export function withSections(page: string, parts: Readonly<Record<string, string
 
 function notes(rows: readonly Row[]): readonly string[] {
   return rows.flatMap(({ client, outcomes }) => {
-    const told = new Set(scenarios.map((scenario) => outcomes[scenario].note).filter((note) => note !== ""));
-    const of = (note: string) => scenarios.filter((scenario) => outcomes[scenario].note === note).join(", ");
-    return [...told].map((note) => `- ${client.name} (${client.surface}), ${of(note)}: ${note}.`);
+    const said = together(scenarios.map((scenario) => [outcomes[scenario].note, scenario])).filter(
+      ([note]) => note !== "",
+    );
+    return said.map(([note, of]) => `- ${client.name} (${client.surface}), ${of.join(", ")}: ${note}.`);
   });
 }

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import type * as Stand from "../../simulator/index.ts";
 import { installPacked } from "../clients/packed.ts";
-import { withSections } from "../clients/table.ts";
+import { together, withSections } from "../clients/table.ts";
 import { buildOf } from "../single-file/built.ts";
 import { say } from "../support/long-suite.ts";
 import { judge } from "./judge.ts";
@@ -103,18 +103,15 @@ interface Held {
 /** The list of docs/platforms.md: which steps hold in which environments, in each way that was tried. */
 function writeList(held: readonly Held[]): void {
   const shown = Object.values(rows).filter(({ shown }) => shown !== undefined);
-  const told = shown.map(({ shown: environment = "", cannot = {} }) => {
+  const said = shown.map(({ shown: environment = "", cannot = {} }) => {
     const ways = held.filter((each) => each.environment === environment);
     const broken = new Set(ways.flatMap(({ faults = new Map<string, string>([["all", ""]]) }) => [...faults.keys()]));
     const not = [...broken, ...Object.keys(cannot).map((step) => `${step} (it says why)`)];
     const tried = ["npm", "file"].filter((way) => ways.some((each) => each.way === way && each.faults !== undefined));
-    return { environment, holds: `all${not.length === 0 ? "" : ` but ${not.join(", ")}`}, as ${tried.join(" and ")}` };
+    return [`all${not.length === 0 ? "" : ` but ${not.join(", ")}`}, as ${tried.join(" and ")}`, environment] as const;
   });
   const page = join(import.meta.dirname, "../../docs/platforms.md");
-  const list = [...new Set(told.map(({ holds }) => holds))].map((holds) => {
-    const alike = told.filter((each) => each.holds === holds);
-    return `- ${holds}: ${alike.map(({ environment }) => environment).join(", ")}`;
-  });
+  const list = together(said).map(([holds, where]) => `- ${holds}: ${where.join(", ")}`);
   writeFileSync(page, withSections(readFileSync(page, "utf8"), { environments: list.join("\n") }));
 }
 

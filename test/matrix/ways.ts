@@ -9,6 +9,7 @@ import { pdfOf } from "../../src/gateway/pdf/pdf.fake.ts";
 import { rawClient } from "../../src/gateway/streams/raw-client.fake.ts";
 import type { OpenCodeConfig } from "../../src/opencode/hooks.ts";
 import { openPlugin } from "../../src/opencode/open-plugin.ts";
+import { together } from "../clients/table.ts";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
 
 /** A request, as each way writes it. */
@@ -142,9 +143,8 @@ export async function tryWays(ide: Simulator, at: Place): Promise<readonly (read
 export function listOf(rows: readonly (readonly string[])[]): string {
   const names = Object.keys(ways);
   const not = names.flatMap((name, at) => {
-    const reasons = new Set(rows.map((cells) => cells[at + 1] ?? "").filter((cell) => cell !== "Y"));
-    const of = (reason: string) => rows.filter((cells) => cells[at + 1] === reason).map(([thing]) => thing);
-    return [...reasons].map((reason) => `- ${of(reason).join(", ")} over ${name}: ${reason}`);
+    const said = together(rows.map((cells) => [cells[at + 1] ?? "", cells[0] ?? ""])).filter(([cell]) => cell !== "Y");
+    return said.map(([reason, of]) => `- ${of.join(", ")} over ${name}: ${reason}`);
   });
   return [`${Object.keys(things).join(", ")}: each over ${names.join(", ")}, but not:`, "", ...not].join("\n");
 }

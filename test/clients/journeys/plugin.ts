@@ -52,7 +52,7 @@ export const pluginJourneys: readonly Journey[] = [
   {
     client,
     packageName,
-    sentence: "it starts the gateway where none runs; that one outlives it and writes its log",
+    sentence: "it starts the gateway where none runs; that gateway outlives it and writes its log",
     async run(bench) {
       await bench.gateway.stop();
       prepareOpenCode(bench, bench.gatewayHome, onlyPlugin()); // whose user has the IDE

@@ -1,4 +1,4 @@
-import { cellsOf, tableLines } from "../table.ts";
+import { cellsOf, tableLines, together } from "../table.ts";
 import type { SessionReport, StepResult } from "./drive.ts";
 import { stepNames } from "./script.ts";
 import type { SessionClient } from "./session.ts";
@@ -28,9 +28,10 @@ export function sessionTable(
     };
     return [[name, versionOf(client.packageName), surface, cell("Cascade", 3), cell("ACP", 4), date]];
   });
-  const known = clients.flatMap(({ name, surface, known: why = {} }) =>
-    Object.entries(why).map(([step, text]) => `- ${name} (${surface}), ${step}: ${text}.`),
+  const said = clients.flatMap(({ name, surface, known: why = {} }) =>
+    Object.entries(why).map(([step, text]) => [`${step}: ${text}.`, `${name} (${surface})`] as const),
   );
+  const known = together(said).map(([fault, who]) => `- ${who.join(", ")}, ${fault}`);
   const steps = `The steps, of which each client makes those that it knows: ${stepNames.join(", ")}.`;
   return [...tableLines(head, body), "", steps, ...(known.length > 0 ? [""] : []), ...known].join("\n");
 }
