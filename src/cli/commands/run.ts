@@ -139,7 +139,7 @@ async function holdKey(
     }
   };
   const first = await hold(gateway);
-  if (door !== undefined) door = Number(first.headers.get(doorHeader));
+  door = Number(first.headers.get(doorHeader)) || undefined; // a gateway of an older build opens none
   void keep(first);
   return door;
 }
