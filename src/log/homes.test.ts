@@ -6,6 +6,7 @@ import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { killRedis, redisInstalled, redisServer, startRedis } from "../../test/support/redis.ts";
 import { FakeClock } from "../base/clock.fake.ts";
+import type { TurnEventBody } from "./event.ts";
 import { openLog } from "./live.ts";
 import { never } from "./live-log.fake.ts";
 import { testKey } from "./memory-log.fake.ts";
@@ -99,6 +100,70 @@ describe.skipIf(!redisInstalled)("homes that share a Redis server", () => {
     expect(await writer.append([finished], 1)).toBe("appended");
     await operator.del(key);
     expect(await rows.commit([claim], true)).toEqual({ type: "done" });
+  });
+
+  /** Writes events that a server then lacks, as a replica that was behind. */
+  async function withLoss(lost: readonly TurnEventBody[]) {
+    const world = await homes();
+    const { operator, writer, prefix } = world;
+    await writer.append([text("a")], 1);
+    const kept = await operator.keys(`${prefix}*`);
+    for (const key of kept) await operator.copy(key, `kept:${key}`);
+    for (const body of lost) await writer.append([body], 1);
+    for (const key of kept) await operator.copy(`kept:${key}`, key, { REPLACE: true });
+    expect(await readAll(world.other, world.turnId)).toHaveLength(1);
+    return world;
+  }
+
+  test.each([
+    ["that runs", [text("b"), text("c")]],
+    ["that has ended", [text("b"), finished]],
+  ])("a turn %s is whole with the next sweep in a server that lost its newest events", async (_, lost) => {
+    const { own, other, turnId } = await withLoss(lost);
+    await own.sweep();
+    expect(bodiesOf(await readAll(other, turnId))).toEqual([text("a"), ...lost]);
+    expect(await other.get(turnId)).toMatchObject({ ended: lost.includes(finished) });
+  });
+
+  test("a turn whose newest events a server lost goes on with its next one, and is whole there", async () => {
+    const { own, other, clock, turnId, writer } = await withLoss([text("b")]);
+    expect(await writer.append([text("c")], 1)).toBe("appended");
+    expect(own.degradedBy?.message).toContain("lost events");
+    const recovered = own.untilRecovered(never);
+    await clock.advance(1_000);
+    await recovered;
+    expect(bodiesOf(await readAll(other, turnId))).toEqual([text("a"), text("b"), text("c")]);
+  });
+
+  test("turns go on in memory when a server has lost them all", async () => {
+    const { own, operator, clock, turnId, writer, prefix } = await homes();
+    const { record, writer: another } = await own.create(newTurn(), "own/1");
+    await writer.append([text("a")], 1);
+    await operator.del(await operator.keys(`${prefix}*`));
+    expect(await own.get(turnId)).toMatchObject({ ended: false });
+    expect(await writer.append([text("b")], 1)).toBe("appended");
+    const recovered = own.untilRecovered(never);
+    await clock.advance(1_000);
+    await recovered;
+    expect(await writer.append([finished], 1)).toBe("appended");
+    expect(bodiesOf(await readAll(own, turnId))).toEqual([text("a"), text("b"), finished]);
+    expect(await another?.append([finished], 1)).toBe("appended");
+    expect(await own.get(record.turnId)).toMatchObject({ ended: true, degraded: true });
+  });
+
+  test("a server that became a replica is left for the one at its address", async () => {
+    const { own, operator, clock, turnId, writer } = await homes();
+    await operator.sendCommand(["REPLICAOF", "127.0.0.1", "1"]);
+    onTestFinished(async () => void (await operator.sendCommand(["REPLICAOF", "NO", "ONE"])));
+    const first = (await operator.clientList()).map(({ id }) => id);
+    expect(await writer.append([text("a")], 1)).toBe("appended");
+    expect(own.degradedBy?.message).toContain("read-only replica");
+    await expect.poll(async () => (await operator.clientList()).some(({ id }) => !first.includes(id))).toBe(true);
+    await operator.sendCommand(["REPLICAOF", "NO", "ONE"]);
+    const recovered = own.untilRecovered(never);
+    await clock.advance(1_000);
+    await recovered;
+    expect(bodiesOf(await readAll(own, turnId))).toEqual([text("a")]);
   });
 
   test("times are those of the server", async () => {

@@ -51,7 +51,7 @@ export async function renewHome(rows: Rows, home: string | undefined, turns: rea
   for (const live of turns) {
     if (!live.isKnown || live.isDegraded || live.hasEnded) continue;
     const row = await rows.get(live.turnId);
-    if (row?.epoch !== live.epoch) live.lose(row === undefined ? "removed" : "fenced");
+    if (row !== undefined && row.epoch !== live.epoch) live.lose("fenced"); // without it the server has lost all
   }
 }
 

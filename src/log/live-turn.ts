@@ -1,4 +1,4 @@
-import { isDegraded, type MillraceError } from "../base/errors.ts";
+import { isDegraded, MillraceError } from "../base/errors.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
 import { Notifier } from "../base/notifier.ts";
 import type { Secret } from "../base/secret.ts";
@@ -17,7 +17,7 @@ import {
 } from "./event.ts";
 import { LiveEvents } from "./live-events.ts";
 import type { Medium } from "./medium.ts";
-import { notStored, type Row } from "./rows.ts";
+import { homeOf, notStored, type Row } from "./rows.ts";
 import { type EntryChain, sealedAppend } from "./sealed-append.ts";
 import { noTag, tagOf } from "./sealing/sealer.ts";
 import {
@@ -112,14 +112,18 @@ export class LiveTurn implements LogWriter {
   }
 
   /**
-   * Writes what the store lacks, once that takes writes again. A turn that the store has no more, or that another gateway has ended there
-   * meanwhile, goes on in memory alone. Throws `degraded`.
+   * Writes what the store lacks, once that takes writes again: a replica that took its primary's place may lack what that one had. A turn
+   * that the store has no more, or that another gateway has ended there meanwhile, goes on in memory alone. Throws `degraded`.
    */
   async catchUp(): Promise<void> {
-    if (!this.isDegraded || !this.isKnown || this.isFailed || this.#lost !== undefined || this.#isOutline) return;
+    if (!this.isKnown || this.isFailed || this.#lost !== undefined || this.#isOutline) return;
     const { medium, row } = this.#options;
+    if (!this.isDegraded && !medium.rows.abilities.isShared) return;
     const stored = await medium.rows.get(row.id);
+    if (!this.isDegraded && stored !== undefined && stored.last >= this.#storedSeq) return;
+    this.#record = { ...this.#record, degraded: true };
     if (stored?.kind !== "turn" || stored.epoch !== row.epoch) return this.#forget();
+    if (!this.#events.reaches(stored.last)) return this.#forget();
     // an append that was refused may have been stored all the same
     const [entry] = stored.last === 0 ? [] : await medium.rows.entries(row.id, stored.last - 1, { count: 1, bytes: 1 });
     this.#storedSeq = stored.last;
@@ -213,13 +217,24 @@ export class LiveTurn implements LogWriter {
   /** After an append that throws `degraded` nobody knows what was stored, until `catchUp`. */
   async #commit(chain: EntryChain, events: Parameters<typeof sealedAppend>[3]): Promise<AppendOutcome> {
     const { medium, row } = this.#options;
-    const { op, tag, flush } = sealedAppend(this.#options, chain, this.#handedSeq, events);
+    const before = this.#handedSeq;
+    const { op, tag, flush } = sealedAppend(this.#options, chain, before, events);
     this.#chain = { ...chain, tag };
     this.#handedSeq += events.bodies.length;
     const outcome = await medium.rows.commit([op], flush);
     if (outcome.type === "done") return "appended";
-    if (outcome.by?.kind !== "turn") return "removed";
-    return outcome.by.epoch === row.epoch && !outcome.by.open ? "ended" : "fenced";
+    const { by } = outcome;
+    if (by === undefined && (await this.#isStoreEmptied())) throw lostWrites();
+    if (by?.kind !== "turn") return "removed";
+    if (by.epoch !== row.epoch) return "fenced";
+    if (by.open && by.last < before) throw lostWrites();
+    return by.open ? "fenced" : "ended";
+  }
+
+  /** Whether the store has forgotten the home of this gateway too: then nobody removed the turn. */
+  async #isStoreEmptied(): Promise<boolean> {
+    const { medium, row } = this.#options;
+    return (await medium.rows.shared?.isHomeThere(homeOf(row.owner))) === false;
   }
 
   /** Holds what the store had of it when it was claimed. Of a turn that its client sealed, observers find it only here. */
@@ -344,6 +359,11 @@ export class LiveTurn implements LogWriter {
     } else this.#record = { ...this.#record, lastEventId };
     this.#changes.wake();
   }
+}
+
+/** A replica took its primary's place. */
+function lostWrites(): MillraceError {
+  return new MillraceError("degraded", "The log's server lost events that it had stored.");
 }
 
 /** The record as it is shown without the key of the client that sealed the turn. */

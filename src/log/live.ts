@@ -202,8 +202,9 @@ export class Live implements LiveLog {
     if (live === undefined || live.isKnown)
       await this.#health.orDegraded(() => this.#health.store.turns.noteDelivered(turnId));
     if (live?.isDegraded !== false || !live.hasEnded) return;
-    if (live.opensTo(undefined)) this.#turns.letGo(turnId);
-    else live.keepOutline(); // of a sealed turn nobody else has it
+    // of a sealed turn nobody else has it
+    if (!live.opensTo(undefined)) live.keepOutline();
+    else if (!this.capabilities.isShared) this.#turns.letGo(turnId); // a server may still lose its end
   }
 
   get(turnId: TurnId, looking: TurnLookup = {}): Promise<TurnRecord | undefined> {
@@ -225,7 +226,8 @@ export class Live implements LiveLog {
     try {
       const { records } = this.#health.store;
       const found = await read(records);
-      return found !== undefined && (await this.#endIfLeft(found)) ? await read(records) : found;
+      if (found === undefined) return live?.hasEnded === false ? live.shown(looking) : undefined; // a server may lose what it had stored
+      return (await this.#endIfLeft(found)) ? await read(records) : found;
     } catch (error) {
       const isRequestGone = live?.isOutline === true && looking.clientKey !== undefined;
       if (!isDegraded(error) || live === undefined || isRequestGone) throw error;
@@ -316,11 +318,12 @@ export class Live implements LiveLog {
   }
 
   async sweep(): Promise<void> {
-    this.#turns.sweep();
     await this.#health.orDegraded(async () => {
       await renewHome(this.#health.store.medium.rows, this.#home, this.#turns.all());
+      if (this.capabilities.isShared) await this.#catchUp(this.#health.store.turns); // a server may lose what it had stored
       await this.#health.store.medium.sweep();
     });
+    this.#turns.sweep();
     if (this.#memory !== undefined) await (await this.#memory).medium.sweep();
   }
 

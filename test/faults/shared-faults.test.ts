@@ -40,6 +40,8 @@ interface SharedEvent {
   readonly befall: (shared: Shared) => Promise<unknown>;
   /** Its home counts as gone at the others. */
   readonly leaves?: true;
+  /** With one gateway. */
+  readonly isAlone?: true;
 }
 
 async function command(port: number, ...words: readonly string[]): Promise<unknown> {
@@ -66,6 +68,18 @@ async function serverIn(): Promise<RedisNode> {
     rmSync(folder, { recursive: true, force: true });
   });
   return node;
+}
+
+/** A server that has all that the other one has. */
+async function replicaOf(primary: RedisNode): Promise<RedisNode> {
+  const replica = await serverIn();
+  await command(replica.port, "REPLICAOF", "127.0.0.1", String(primary.port));
+  await expect
+    .poll(() => command(replica.port, "INFO", "replication"), { timeout: patienceMs })
+    .toMatch(/link_status:up/);
+  await expect.poll(() => command(primary.port, "SET", "sync", "1"), { timeout: patienceMs }).toBe("OK");
+  await expect.poll(() => command(replica.port, "GET", "sync"), { timeout: patienceMs }).toBe("1");
+  return replica;
 }
 
 const events: Readonly<Record<string, SharedEvent>> = {
@@ -112,17 +126,42 @@ const events: Readonly<Record<string, SharedEvent>> = {
   },
   "Redis fails over to its replica": {
     async befall({ redis, links, release }) {
-      const [was, replica] = [redis.node, await serverIn()];
-      await command(replica.port, "REPLICAOF", "127.0.0.1", String(was.port));
-      await expect
-        .poll(() => command(replica.port, "INFO", "replication"), { timeout: patienceMs })
-        .toMatch(/link_status:up/);
-      await expect.poll(() => command(was.port, "SET", "sync", "1"), { timeout: patienceMs }).toBe("OK");
-      await expect.poll(() => command(replica.port, "GET", "sync"), { timeout: patienceMs }).toBe("1");
+      const [was, replica] = [redis.node, await replicaOf(redis.node)];
       await Promise.all([was[Symbol.asyncDispose](), release()]);
       await command(replica.port, "REPLICAOF", "NO", "ONE");
       redis.node = replica;
       for (const link of links) link.targets = [replica.port];
+    },
+  },
+  "Redis and its replica change places, and no connection ends": {
+    async befall({ redis, links, release }) {
+      const [was, replica] = [redis.node, await replicaOf(redis.node)];
+      await command(replica.port, "REPLICAOF", "NO", "ONE");
+      await command(was.port, "REPLICAOF", "127.0.0.1", String(replica.port));
+      redis.node = replica;
+      for (const link of links) link.targets = [replica.port];
+      await release();
+    },
+  },
+  "Redis fails over to a replica that lacks the newest events": {
+    async befall({ redis, links, release }) {
+      const [was, replica] = [redis.node, await replicaOf(redis.node)];
+      await command(replica.port, "REPLICAOF", "NO", "ONE");
+      const written = async () =>
+        Number(/master_repl_offset:(\d+)/.exec(String(await command(was.port, "INFO", "replication")))?.[1]);
+      const before = await written();
+      await release();
+      await expect.poll(written, { timeout: patienceMs, interval: 5 }).toBeGreaterThan(before + 20_000);
+      await was[Symbol.asyncDispose]();
+      redis.node = replica;
+      for (const link of links) link.targets = [replica.port];
+    },
+  },
+  "Redis loses all it has": {
+    isAlone: true, // others know nothing of it then
+    async befall({ redis: { node }, release }) {
+      await command(node.port, "FLUSHALL");
+      await release();
     },
   },
   "Redis is full for a while": {
@@ -136,8 +175,8 @@ const events: Readonly<Record<string, SharedEvent>> = {
   },
 };
 
-const rows = Object.keys(events).flatMap((event) =>
-  backends.flatMap((backend) => [1, 3].map((count) => ({ event, backend, count }))),
+const rows = Object.entries(events).flatMap(([event, { isAlone }]) =>
+  backends.flatMap((backend) => (isAlone ? [1] : [1, 3]).map((count) => ({ event, backend, count }))),
 );
 
 const named = (how: string) => textClients.filter((client) => client.how === how).slice(0, 1);

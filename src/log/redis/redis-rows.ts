@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { createClient, ErrorReply, RESP_TYPES } from "redis";
+import { bestEffort } from "../../base/async.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { Waiters } from "../../base/notifier.ts";
 import {
@@ -174,6 +175,8 @@ export class RedisRows implements Rows, SharedRows {
       });
       return reply as Reply; // what the script answers
     } catch (error) {
+      // its address may lead to the new primary, and this connection does not end by itself
+      if (isReadOnly(error)) void bestEffort(this.#client.sendCommand(["QUIT"]));
       throw translateRedisError(error);
     }
   }
@@ -265,6 +268,10 @@ export function redisClientOptions(url: string) {
     pingInterval,
     disableOfflineQueue: true,
   } as const;
+}
+
+function isReadOnly(error: unknown): boolean {
+  return error instanceof ErrorReply && error.message.includes("READONLY");
 }
 
 /** Beginnings of replies that blame the server, not the program. Source: redis.io, server replies. */
