@@ -16,6 +16,7 @@ const apis = {
   "/v1/chat/completions": { ...ask("chat"), stream: true },
   "/v1/messages": { model, max_tokens: 99_999, stream: true, messages: [{ role: "user", content: "messages" }] },
   "/v1/responses": { model, input: "responses", stream: true },
+  [`/v1beta/models/${model}:streamGenerateContent?alt=sse`]: { contents: [{ parts: [{ text: "gemini" }] }] },
 };
 
 interface Part {
@@ -37,13 +38,17 @@ async function read(response: Response, { most = Number.POSITIVE_INFINITY, first
       const event = JSON.parse(data) as {
         readonly choices?: readonly { readonly delta: { readonly content?: string } }[];
         readonly delta?: string | { readonly text?: string };
+        readonly candidates?: readonly [
+          { readonly content?: { readonly parts?: readonly [{ readonly text?: string }] } },
+        ];
         readonly type?: string;
         readonly sequence_number?: number;
       };
       const { delta } = event;
       const ofResponses = event.type === "response.output_text.delta" && typeof delta === "string" ? delta : "";
       const ofMessages = typeof delta === "object" ? (delta.text ?? "") : "";
-      const text = part.text + (event.choices?.[0]?.delta.content ?? "") + ofResponses + ofMessages;
+      const ofGemini = event.candidates?.[0].content?.parts?.[0].text ?? "";
+      const text = part.text + (event.choices?.[0]?.delta.content ?? "") + ofResponses + ofMessages + ofGemini;
       if (part.text === "" && text !== "") first();
       part = { text, id: id ?? part.id, number: event.sequence_number, turnId };
     },
