@@ -7,7 +7,7 @@ import { editorCases } from "../test/clients/cases/editors.ts";
 import { sdkCases } from "../test/clients/cases/sdks.ts";
 import { failureNames } from "../test/clients/failures/failure.ts";
 import { failureTable } from "../test/clients/failures/failure-table.ts";
-import { hostTable, sectionOf, supportRows, supportTable } from "../test/clients/table.ts";
+import { hostList, sectionOf, supportTable, surfaceRows } from "../test/clients/table.ts";
 
 /** A client's user has the message within this time of the first request; seconds. */
 const soonS = 10;
@@ -53,7 +53,7 @@ test("docs/clients.md: each client that was driven through a failure has the mes
 });
 
 test("each client has a row with its pinned version and the date of its run", async () => {
-  const rows = supportRows(sectionOf(await readPage(), "clients"));
+  const rows = surfaceRows(sectionOf(await readPage(), "clients"));
   const own = JSON.parse(await read("test/clients/package.json")) as Readonly<
     Record<"dependencies" | "optionalDependencies", Readonly<Record<string, string>>>
   >;
@@ -69,7 +69,7 @@ test("a run of some clients keeps the rows and the notes of the others", async (
   const failures = await read("test/clients/failures/measured.txt");
   expect(failureTable(clients, [], () => "99.0.0", failures)).toBe(failures.trim());
   const hosts = sectionOf(await readPage(), "other hosts");
-  expect(hostTable([], "2026-01-01", hosts)).toBe(hosts.trim());
+  expect(hostList([], "2026-01-01", hosts)).toBe(hosts.trim());
 });
 
 test("every page tells the same score of Open Responses' suite", async () => {

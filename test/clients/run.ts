@@ -28,7 +28,7 @@ import { sdkSessions } from "./sessions/sdks.ts";
 import type { SessionClient } from "./sessions/session.ts";
 import { sessionTable } from "./sessions/session-table.ts";
 import { shapeOf } from "./shape.ts";
-import { hostTable, type Row, sectionOf, sections, supportTable, type Travelled, withSections } from "./table.ts";
+import { hostList, type Row, sectionOf, sections, supportTable, type Travelled, withSections } from "./table.ts";
 
 /*
  * `npm test -- programs clients [-- --only codex,pi] [--failures all] [--sessions all] [--update] [--acp] [--newest] [--each-place] [--no-journeys]`: drives real clients against a real gateway process and the stand-in
@@ -147,7 +147,7 @@ const sessionText = sessionTable(allSessions, sessionReports, {
 const parts = {
   ...sections(supported, travelled),
   sessions: sessionText,
-  "other hosts": hostTable(travelled, new Date().toISOString().slice(0, 10), earlier("other hosts")),
+  "other hosts": hostList(travelled, new Date().toISOString().slice(0, 10), earlier("other hosts")),
 };
 process.stdout.write(`\n${[...Object.values(parts), failureText].join("\n\n")}\n`);
 if (update && !acp && failureRows.length > 0) writeFileSync(measured, `${failureText}\n`);

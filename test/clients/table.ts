@@ -42,26 +42,28 @@ export function sections(supported: string, travelled: readonly Travelled[]): Re
 }
 
 /** Whether each client asked the gateway alone, though another host was named. What was not driven keeps its words of `earlier`. */
-export function hostTable(driven: readonly Travelled[], date: string, earlier: string): string {
-  const head = ["client", "version", "keeps to the gateway", "date"];
-  const before = cellsOf(earlier)
-    .filter(({ length }) => length === head.length)
-    .slice(2);
+export function hostList(driven: readonly Travelled[], date: string, earlier: string): string {
+  const lines = [...earlier.matchAll(/^- (.*, \d{4}-\d\d-\d\d): (.*)$/gm)];
+  const before = lines.flatMap(([, kept = "", clients = ""]) =>
+    clients.split(", ").map((client) => [kept, client] as const),
+  );
+  const nameOf = (client: string) => client.replace(/ \S+$/, "");
   const own = driven.filter(({ journey }) => journey.column !== undefined);
-  const titles = [...new Set([...before.map(([title = ""]) => title), ...own.map(({ journey }) => journey.client)])];
-  const body = titles.map((title) => {
-    const [, version = "", kept = "", drivenAt = ""] = before.find(([name]) => name === title) ?? [];
-    const mine = own.filter(({ journey }) => journey.client === title);
+  const names = new Set([...before.map(([, client]) => nameOf(client)), ...own.map(({ journey }) => journey.client)]);
+  const said = [...names].map((name) => {
+    const old = before.find(([, client]) => nameOf(client) === name);
+    const mine = own.filter(({ journey }) => journey.client === name);
+    if (old !== undefined && mine.length === 0) return old;
     const lost = hostColumns.filter((column) => {
       const cells = mine.filter(({ journey }) => journey.column === column);
-      return cells.length === 0
-        ? kept.split("; ").includes(column)
-        : cells.some(({ failure }) => failure !== undefined);
+      if (cells.length > 0) return cells.some(({ failure }) => failure !== undefined);
+      return (old?.[0] ?? "").slice(0, -", 2026-11-27".length).split("; ").includes(`not ${column}`);
     });
-    const words = lost.length === 0 ? "all" : ["**not**", ...lost].join("; ");
-    return [title, mine[0]?.version ?? version, words, mine.length > 0 ? date : drivenAt];
+    const kept = lost.length === 0 ? "all" : lost.map((column) => `not ${column}`).join("; ");
+    return [`${kept}, ${date}`, `${name} ${mine[0]?.version ?? ""}`] as const;
   });
-  return tableLines(head, body).join("\n");
+  const list = together(said).map(([kept, clients]) => `- ${kept}: ${clients.join(", ")}`);
+  return list.join("\n");
 }
 
 /** What each client can do, as a table. A client that was not driven keeps the row and the notes of `earlier`, the table of an earlier run. */
@@ -72,7 +74,7 @@ export function supportTable(
   earlier: string,
 ): string {
   const head = ["client", "version", "surface", "works", "date"];
-  const before = supportRows(earlier);
+  const before = surfaceRows(earlier);
   const rows = clients.flatMap((client) => {
     const row = driven.find((each) => each.client === client);
     if (row === undefined)
@@ -94,18 +96,16 @@ export function supportTable(
   ].join("\n");
 }
 
-/** The rows of an earlier table of `supportTable`, one for each client and surface, without those of its head. */
-export function supportRows(table: string): readonly (readonly string[])[] {
-  const rows = cellsOf(table).filter((cells) => cells.length === 5);
-  return rows
-    .slice(2)
-    .flatMap(([name = "", version = "", surfaces = "", ...rest]) =>
-      surfaces.split("; ").map((surface) => [name, version, surface, ...rest]),
-    );
+/** The rows of an earlier table of clients, one for each client and surface, without those of its head. */
+export function surfaceRows(table: string): readonly (readonly string[])[] {
+  const [, , ...rows] = cellsOf(table).filter((cells) => cells.length > 0);
+  return rows.flatMap(([name = "", version = "", surfaces = "", ...rest]) =>
+    surfaces.split("; ").map((surface) => [name, version, surface, ...rest]),
+  );
 }
 
 /** Rows that differ in their surface alone, as one. */
-function merged(rows: readonly (readonly string[])[]): readonly (readonly string[])[] {
+export function merged(rows: readonly (readonly string[])[]): readonly (readonly string[])[] {
   const said = together(rows.map((cells) => [JSON.stringify(cells.with(2, "")), cells[2] ?? ""]));
   return said.map(([row, surfaces]) => (JSON.parse(row) as string[]).with(2, surfaces.join("; "))); // written above
 }

@@ -1,4 +1,4 @@
-import { cellsOf, tableLines, together } from "../table.ts";
+import { merged, surfaceRows, tableLines, together } from "../table.ts";
 import type { SessionReport, StepResult } from "./drive.ts";
 import { stepNames } from "./script.ts";
 import type { SessionClient } from "./session.ts";
@@ -16,7 +16,7 @@ export function sessionTable(
   }: { readonly versionOf: (name: string) => string; readonly date: string; readonly earlier: string },
 ): string {
   const head = ["client", "version", "API", "over Cascade", "over ACP", "date"];
-  const before = cellsOf(earlier);
+  const before = surfaceRows(earlier);
   const body = clients.flatMap((client) => {
     const { name, surface } = client;
     const old = before.find(([title, , api]) => title === name && api === surface);
@@ -33,7 +33,7 @@ export function sessionTable(
   );
   const known = together(said).map(([fault, who]) => `- ${who.join(", ")}, ${fault}`);
   const steps = `The steps, of which each client makes those that it knows: ${stepNames.join(", ")}.`;
-  return [...tableLines(head, body), "", steps, ...(known.length > 0 ? [""] : []), ...known].join("\n");
+  return [...tableLines(head, merged(body)), "", steps, ...(known.length > 0 ? [""] : []), ...known].join("\n");
 }
 
 function summary(results: readonly StepResult[]): string {
