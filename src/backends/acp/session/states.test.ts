@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
@@ -5,6 +7,7 @@ import {
   newState,
   nextStep,
   noteOf,
+  type Place,
   places,
   type SessionEffect,
   type SessionInput,
@@ -198,6 +201,20 @@ describe("the session machine", () => {
     for (const place of ["idle", "running", "left", "ending", "gone", "rest"] as const)
       expect(reached).toContain(place);
     for (const type of inputs) expect(Object.values(places[type]).some((next) => next !== "refused")).toBe(true);
+  });
+
+  test("the table in the documentation is this one", () => {
+    const page = readFileSync(join(import.meta.dirname, "../../../../docs/dev/session-machine.md"), "utf8");
+    const rows = page.split("\n").filter((line) => line.startsWith("|`"));
+    const columns = Object.keys(places.opened) as Place[]; // as above
+    const header = `|input|${columns.join("|")}|`;
+    const spelled = inputs.map((type) => {
+      const cells = columns.map(
+        (place) => ({ same: "", refused: "–" })[places[type][place] as string] ?? places[type][place],
+      );
+      return `|\`${type}\`|${cells.join("|")}|`;
+    });
+    expect([page.includes(header), rows]).toEqual([true, spelled]);
   });
 });
 

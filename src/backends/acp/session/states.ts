@@ -1,7 +1,7 @@
 import type { LinesLost } from "../host/wire.ts";
 import type { RelayedCall, ToRelay } from "../relay/relay-wire.ts";
 
-/** Where a session is. Source: docs/dev/session-machine.md. */
+/** Where a session is. Source: docs/dev/session-machine.md, which a test compares with `places`. */
 export type Place = "opening" | "idle" | "running" | "parked" | "left" | "ending" | "gone";
 
 /**
