@@ -23,7 +23,7 @@ import { exitCodes } from "../terminal/exit-codes.ts";
 import { spellBytes, spellCount } from "../terminal/spell.ts";
 import { actOnService } from "./service.ts";
 import { stopGateway } from "./stop.ts";
-import { filesOutside } from "./update.ts";
+import { filesOutside, installationHere, removalOf } from "./update.ts";
 
 /** One thing to remove. `take` answers what stays, and why. */
 interface Step {
@@ -42,6 +42,7 @@ export const uninstallCommand = defineCommand({
   ],
   async run({ options }, context) {
     const { out } = context;
+    const program = installationHere();
     const steps = await stepsOf(context);
     out.line("Millrace will:");
     for (const [at, { plan }] of steps.entries()) out.prose(`  ${at + 1}.  ${plan}`);
@@ -58,9 +59,7 @@ export const uninstallCommand = defineCommand({
     }
     out.line(left.length === 0 ? "Removed." : "Removed, but for:");
     for (const line of left) out.prose(`  ${line}`);
-    const isOneFile = process.argv[1] === process.execPath;
-    const how = isOneFile ? `delete ${process.execPath}` : "`npm rm -g millrace`, and delete the clone";
-    out.line(`The program itself: ${how}.`);
+    out.line(`The program itself: ${removalOf(program)}.`);
     return left.length === 0 ? exitCodes.ok : exitCodes.negative;
   },
 });

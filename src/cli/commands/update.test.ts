@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { installationOf } from "./update.ts";
+import { installationOf, removalOf } from "./update.ts";
 
 const node = "/usr/bin/node";
 const of = (script: string, there: readonly string[] = [], program = node) =>
@@ -41,5 +41,27 @@ test("what another program keeps up to date gets that program's line", () => {
   expect(lines(`/home/ann/.local/share/pnpm/global/5/.pnpm/millrace@0.1.0/${bin}`)[0]).toBe(
     "pnpm add --global millrace@latest",
   );
+  const unplugged = `/home/ann/project/.yarn/unplugged/millrace-npm-0.1.0-0123abcd/${bin}`;
+  expect(lines(unplugged, ["/home/ann/project/package.json"])).toEqual(["yarn up millrace", "millrace restart"]);
   expect(lines("/opt/millrace/dist/node/bin.js")).toEqual(["millrace restart"]);
+});
+
+test("each way of installation has its own line that removes the program", () => {
+  const bin = "node_modules/millrace/dist/node/bin.js";
+  const removal = (script: string, there: readonly string[] = [], program = node) =>
+    removalOf(of(script, there, program));
+  const file = "/home/ann/.local/bin/millrace";
+  expect(removal(file, [], file)).toBe(`delete ${file}`);
+  expect(removal(`/usr/local/lib/${bin}`)).toBe('`npm rm --global --prefix "/usr/local" millrace`');
+  expect(removal("/home/ann/millrace/dist/node/bin.js", ["/home/ann/millrace/.git"])).toBe("delete /home/ann/millrace");
+  const brew = "/opt/homebrew/Cellar/millrace/0.1.0/bin/millrace";
+  expect(removal(brew, [], brew)).toBe("`brew uninstall millrace`");
+  expect(removal(`/home/ann/.local/share/pnpm/global/5/.pnpm/millrace@0.1.0/${bin}`)).toBe(
+    "`pnpm remove --global millrace`",
+  );
+  expect(removal(`/home/ann/.npm/_npx/0123/${bin}`)).toBe("delete /home/ann/.npm/_npx/0123");
+  expect(removal(`/home/ann/project/${bin}`, ["/home/ann/project/package.json"])).toBe(
+    "`npm uninstall millrace` in /home/ann/project",
+  );
+  expect(removal("/opt/millrace/dist/node/bin.js")).toBe("remove it with what installed it");
 });

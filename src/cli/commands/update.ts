@@ -24,43 +24,56 @@ import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
 import { actOnService } from "./service.ts";
 import { onSamePort, stopGateway } from "./stop.ts";
 
-/** How this program came onto the machine. `lines`: what a person types where another program keeps it up to date. */
+/** How this program came onto the machine. `lines`: what a person types where another program keeps it up to date; `removal`: to remove it. */
 export type Installation =
   | { readonly kind: "file"; readonly program: string }
   | { readonly kind: "npm"; readonly prefix: string }
   | { readonly kind: "clone"; readonly folder: string }
-  | { readonly kind: "other"; readonly owner: string; readonly lines: readonly string[] };
+  | { readonly kind: "other"; readonly owner: string; readonly lines: readonly string[]; readonly removal: string };
 
-const owners: readonly (readonly [place: RegExp, owner: string, line: string])[] = [
-  [/\/Cellar\/millrace\//, "Homebrew", "brew upgrade millrace"],
-  [/\/scoop\/apps\/millrace\//i, "Scoop", "scoop update millrace"],
-  [/\/WinGet\/Packages\//i, "winget", "winget upgrade Millrace.Millrace"],
-  [/\/\.bun\/install\//, "Bun", "bun add --global millrace@latest"],
-  [/\/pnpm\/.*\/node_modules\//i, "pnpm", "pnpm add --global millrace@latest"],
-  [/\/yarn\/.*\/node_modules\//i, "Yarn", "yarn global upgrade millrace"],
+const owners: readonly (readonly [place: RegExp, owner: string, line: string, removal: string])[] = [
+  [/\/Cellar\/millrace\//, "Homebrew", "brew upgrade millrace", "brew uninstall millrace"],
+  [/\/scoop\/apps\/millrace\//i, "Scoop", "scoop update millrace", "scoop uninstall millrace"],
+  [/\/WinGet\/Packages\//i, "winget", "winget upgrade Millrace.Millrace", "winget uninstall Millrace.Millrace"],
+  [/\/\.bun\/install\//, "Bun", "bun add --global millrace@latest", "bun remove --global millrace"],
+  [/\/pnpm\/.*\/node_modules\//i, "pnpm", "pnpm add --global millrace@latest", "pnpm remove --global millrace"],
+  [/\/\.yarn\/unplugged\//, "Yarn", "yarn up millrace", "yarn remove millrace"],
+  [/\/yarn\/.*\/node_modules\//i, "Yarn", "yarn global upgrade millrace", "yarn global remove millrace"],
 ];
 
 /** `script`: the file that Node runs, without links; that of Node itself in a program of one file. */
 export function installationOf(script: string, node: string, exists: (file: string) => boolean): Installation {
   const path = script.replaceAll("\\", "/");
-  const [, owner, line] = owners.find(([place]) => place.test(path)) ?? [];
-  if (owner !== undefined && line !== undefined) return { kind: "other", owner, lines: [line, "millrace restart"] };
-  if (path.includes("/_npx/")) return { kind: "other", owner: "npx", lines: ["npx -y millrace@latest restart"] };
+  const other = (owner: string, lines: readonly string[], removal: string): Installation => ({
+    kind: "other",
+    owner,
+    lines,
+    removal,
+  });
+  const [, owner = "", line, removal = ""] = owners.find(([place]) => place.test(path)) ?? [];
+  if (line !== undefined) return other(owner, [line, "millrace restart"], `\`${removal}\``);
+  const [npx] = /^.*\/_npx\/[^/]+/.exec(path) ?? [];
+  if (npx !== undefined) return other("npx", ["npx -y millrace@latest restart"], `delete ${npx}`);
   if (script === node) return { kind: "file", program: script };
   const [, folder] = /^(.*?)\/node_modules\//.exec(path) ?? [];
-  if (folder !== undefined && exists(join(folder, "package.json")))
-    return {
-      kind: "other",
-      owner: `the project in ${folder}`,
-      lines: ["npm install millrace@latest", "npx millrace restart"],
-    };
+  if (folder !== undefined && exists(join(folder, "package.json"))) {
+    const lines = ["npm install millrace@latest", "npx millrace restart"];
+    return other(`the project in ${folder}`, lines, `\`npm uninstall millrace\` in ${folder}`);
+  }
   if (folder !== undefined) return { kind: "npm", prefix: folder.replace(/\/lib$/, "") };
   const root = dirname(dirname(dirname(script)));
   if (exists(join(root, ".git"))) return { kind: "clone", folder: root };
-  return { kind: "other", owner: "what installed it", lines: ["millrace restart"] };
+  return other("what installed it", ["millrace restart"], "remove it with what installed it");
 }
 
-function installationHere(): Installation {
+/** What is left to do after `uninstall`, which cannot remove the program that runs. */
+export function removalOf(installation: Installation): string {
+  if (installation.kind === "npm") return `\`npm rm --global --prefix "${installation.prefix}" millrace\``;
+  if (installation.kind === "other") return installation.removal;
+  return `delete ${installation.kind === "file" ? installation.program : installation.folder}`;
+}
+
+export function installationHere(): Installation {
   return installationOf(realpathSync(process.argv[1] ?? ""), process.execPath, existsSync);
 }
 
