@@ -169,7 +169,7 @@ class BodyText {
 
   /** The value of its text, with its images. @throws SyntaxError */
   parse(whole: string): unknown {
-    const json = this.#image === undefined ? parseJson(whole) : JSON.parse(""); // an image that does not end
+    const json = this.#image === undefined ? parseJson(whole) : parseJson(""); // an image that does not end
     return this.#images.length === 0 ? json : this.#withImages(json);
   }
 
