@@ -398,7 +398,7 @@ export const mutants: readonly Mutant[] = [
     name: "readers wait for a turn whose home is gone",
     file: "src/log/live.ts",
     in: "Live.#find",
-    code: "found !== undefined && (await this.#endIfLeft(found))",
+    code: "(await this.#endIfLeft(found))",
     becomes: "false",
     tests: ["src/log/homes.test.ts"],
   },
