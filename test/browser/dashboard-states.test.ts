@@ -185,7 +185,7 @@ const states: readonly State[] = [
   },
   {
     name: "many-turns-and-a-plan-nearly-used-up",
-    part: { pastTurns: 300, everyMs: 60_000, usedPercent: 97 },
+    part: { pastTurns: 300, everyMs: 60_000, usedPercent: 97, moreModels: 380 },
     enter: (page) => page.getByText("1–25 of 300").waitFor(),
     shows: /97 %/,
     docs: { picture: "dashboard-nearly-used", height: 900 },
