@@ -103,7 +103,7 @@ export interface Client {
   readonly folder?: (machine: Machine) => string;
   /** It finds the key by itself. */
   readonly isKeyless?: true;
-  /** It reads its key under a public name alone: `run` gives it a door in place of a key, where the system can tell whose program connects. */
+  /** It reads its key under a public name alone: `run` gives it a door in place of a key, and does not start it where the system cannot tell whose program connects. */
   readonly takesDoor?: true;
   /** The lasting changes that point the client at the gateway; undefined if the user must type them. */
   readonly edits?: (target: Target, key: SetupKey, machine: Machine) => readonly FileEdit[];

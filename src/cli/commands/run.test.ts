@@ -107,6 +107,13 @@ describe.runIf(hasFileModes)("millrace run", () => {
     },
   );
 
+  it("starts none of these where the system cannot tell whose program connects", async () => {
+    const { millrace, homeFolder } = await home();
+    const { code, stderr } = await millrace(["run", "goose"], fakeProgram(homeFolder, "goose"), "win32");
+    expect([code, stderr]).toEqual([64, expect.stringContaining("`millrace setup goose` points it at the gateway")]);
+    expect(existsSync(join(homeFolder, "goose.json"))).toBe(false);
+  });
+
   it("gives aider an address that wins over the variable which its library reads first", async () => {
     const { millrace, homeFolder, read } = await home();
     const url = `http://127.0.0.1:${doorOfRun}`;

@@ -51,6 +51,10 @@ export const runCommand = defineCommand({
         hint: `\`millrace setup ${client.name}\` points it at the gateway. One of: ${names}.`,
       });
     }
+    if (client.takesDoor && !tellsUserOfClient(context.io.platform))
+      throw new MillraceError("invalid_request", `${client.title} cannot be started from here on this system.`, {
+        hint: `It reads its key under a name that a project can guess. \`millrace setup ${client.name}\` points it at the gateway.`,
+      });
     const own = rest[0] === "--" ? rest.slice(1) : rest; // as `npm run` and others have it
     refuseElsewhere(client, own);
     return withGateway(options, context, async (gateway) => {
@@ -97,7 +101,7 @@ const noKey = "millrace";
  * that may be, because the gateway's answer that holds them does.
  */
 async function keyOfRun(
-  { name, takesDoor }: Client,
+  { name, title, takesDoor = false }: Client,
   gateway: GatewayClient,
   over: AbortSignal,
   context: CommandContext,
@@ -106,8 +110,11 @@ async function keyOfRun(
   const key = new Secret(`mrr_${randomBytes(32).toString("base64url")}`);
   const [value, variable] = [key.reveal(), variableOf(key)];
   const folder = join(settings.folder, "run", lettersOf(key).toLowerCase());
-  const door = takesDoor && tellsUserOfClient(io.platform) ? 0 : undefined;
-  const port = await holdKey(gateway, { client: name, key: value, door }, over, context);
+  const port = await holdKey(gateway, { client: name, key: value, door: takesDoor ? 0 : undefined }, over, context);
+  if (takesDoor && port === undefined)
+    throw new MillraceError("unavailable", `${title} cannot be started: the gateway is of an older build.`, {
+      hint: "`millrace restart` starts this one.",
+    });
   const run = { value, variable, command: printVariable(variable, io.platform), folder };
   return port === undefined
     ? { run, ofRun: { [variable]: value }, url: gateway.url }
@@ -139,7 +146,7 @@ async function holdKey(
     }
   };
   const first = await hold(gateway);
-  door = Number(first.headers.get(doorHeader)) || undefined; // a gateway of an older build opens none
+  door = Number(first.headers.get(doorHeader)) || undefined; // a gateway of an older build says none
   void keep(first);
   return door;
 }

@@ -65,8 +65,8 @@ export async function home(listed: object = models) {
   );
   writeFileSync(join(own, "key"), key, { mode: 0o600 });
   program(homeFolder, "millrace");
-  const millrace = async (argv: readonly string[], env: Record<string, string> = {}) => {
-    const io = fakeIo({ homeFolder, env: { PATH: join(homeFolder, "bin"), ...env } });
+  const millrace = async (argv: readonly string[], env: Record<string, string> = {}, platform = process.platform) => {
+    const io = fakeIo({ homeFolder, platform, env: { PATH: join(homeFolder, "bin"), ...env } });
     const code = await main(argv, io, [setupCommand, runCommand, keysCommand]);
     return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
   };

@@ -8,6 +8,7 @@ export function fakeIo(options: {
   readonly env?: Io["env"];
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
+  readonly platform?: NodeJS.Platform;
 }): Io & {
   readonly written: { stdout(): string; stderr(): string };
 } {
@@ -22,7 +23,7 @@ export function fakeIo(options: {
     stdout,
     stderr,
     env: { MILLRACE_IDE_ONLY_HOME: options.homeFolder, ...options.env },
-    platform: process.platform,
+    platform: options.platform ?? process.platform,
     homeFolder: options.homeFolder,
     clock: options.clock ?? systemClock,
     signal: options.signal ?? new AbortController().signal,
