@@ -101,7 +101,7 @@ const noKey = "millrace";
  * that may be, because the gateway's answer that holds them does.
  */
 async function keyOfRun(
-  { name, title, takesDoor = false }: Client,
+  { name, title, takesDoor }: Client,
   gateway: GatewayClient,
   over: AbortSignal,
   context: CommandContext,
@@ -110,8 +110,13 @@ async function keyOfRun(
   const key = new Secret(`mrr_${randomBytes(32).toString("base64url")}`);
   const [value, variable] = [key.reveal(), variableOf(key)];
   const folder = join(settings.folder, "run", lettersOf(key).toLowerCase());
-  const port = await holdKey(gateway, { client: name, key: value, door: takesDoor ? 0 : undefined }, over, context);
-  if (takesDoor && port === undefined)
+  const port = await holdKey(
+    gateway,
+    { client: name, key: value, door: takesDoor === undefined ? undefined : 0 },
+    over,
+    context,
+  );
+  if (takesDoor !== undefined && port === undefined)
     throw new MillraceError("unavailable", `${title} cannot be started: the gateway is of an older build.`, {
       hint: "`millrace restart` starts this one.",
     });
