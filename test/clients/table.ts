@@ -110,7 +110,7 @@ export function merged(rows: readonly (readonly string[])[]): readonly (readonly
   return said.map(([row, surfaces]) => (JSON.parse(row) as string[]).with(2, surfaces.join("; "))); // written above
 }
 
-/** What is said of several, once, and of whom. */
+/** Each sentence once, with the names of all that it is true of. */
 export function together(said: readonly (readonly [what: string, who: string])[]) {
   return [...Map.groupBy(said, ([what]) => what)].map(([what, all]) => [what, all.map(([, who]) => who)] as const);
 }
