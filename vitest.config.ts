@@ -36,6 +36,7 @@ export default defineConfig({
   test: {
     // Tests with processes wait as much as they work: by default two processors would get one worker.
     maxWorkers: Math.max(3, availableParallelism()),
+    retry: Number(process.env["MILLRACE_TEST_RETRY"] ?? 0),
     globalSetup: ["test/support/bundle.ts"],
     projects: [
       part("unit", unit),

@@ -1,6 +1,6 @@
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Ends a run with one plain line, `N passed, N failed`, for programs that read the log. */
+/** Ends a run with one plain line, `N passed, N failed`, for programs that read the log. Before it stands what passed only when it was tried again. */
 export default class PlainLineReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     let passed = 0;
@@ -11,8 +11,10 @@ export default class PlainLineReporter implements Reporter {
       for (const test of module.children.allTests()) {
         const { state } = test.result();
         if (state === "passed") passed++;
-        else if (state === "failed") failed++;
-        else skipped++;
+        if (test.diagnostic()?.flaky === true)
+          process.stdout.write(` again ${module.relativeModuleId} > ${test.fullName}\n`);
+        if (state === "failed") failed++;
+        if (state === "skipped") skipped++;
       }
     }
     process.stdout.write(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}\n`);

@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { newPerson, output, progress, serve, startAgent } from "./product.ts";
+import { millrace, newPerson, output, progress, serve, startAgent } from "./product.ts";
 import type { Checks } from "./run.ts";
 
 const json = '{\r\n  "mine": "Grüße"\r\n}\r\n';
@@ -23,7 +23,7 @@ const settings: readonly (readonly [client: string, files: Readonly<Record<strin
 ];
 
 /** Clients that `run` starts, by the program that stands on the PATH. */
-const programs = { aider: "aider", "claude-code": "claude", codex: "codex", copilot: "copilot", droid: "droid" };
+const programs = { "claude-code": "claude", codex: "codex", copilot: "copilot", droid: "droid" };
 const morePrograms = { kilo: "kilo", opencode: "opencode", pi: "pi", "qwen-code": "qwen", zed: "zed" };
 
 const recorder = `
@@ -99,6 +99,11 @@ export const clientChecks: Checks = {
       assert.ok(!keys.includes(key), `${client}: a variable has the owner's key`);
       assert.ok(![key, ...keys].some((each) => args.join(" ").includes(each)), `${client}: an argument has a key`);
       if (client !== "zed") assert.ok(told.includes(url), `${client}: no address`);
+    }
+    for (const client of ["aider", "gemini-cli", "goose"]) {
+      const { code, stderr } = await millrace(person, "run", client);
+      assert.equal(code, 64, `${client}: ${stderr}`);
+      assert.match(stderr, /cannot be started from here on this system/, client);
     }
     await output(person, "stop", "--agents");
     await ide.stop();
