@@ -262,7 +262,7 @@ test.each(Object.entries(endings))(
     }
     await child.whileTimePasses(turn);
     expect(child.hasEnded).toBe(false);
-    await child.endsUnused();
+    expect(await child.endsUnused()).toBe(true);
   },
 );
 

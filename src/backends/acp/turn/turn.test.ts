@@ -183,7 +183,7 @@ test("a conversation that is deleted gives its process back, and leaves no note 
   await backend.archive("acp:slow:old" as CascadeId, new AbortController().signal);
   expect(await moved.last("old")).toMatchObject({ id: "old" });
   expect(child.hasEnded).toBe(false);
-  await child.endsUnused();
+  expect(await child.endsUnused()).toBe(true);
 });
 
 test("a turn that goes on in an open session gives its process back", async () => {
@@ -198,7 +198,7 @@ test("a turn that goes on in an open session gives its process back", async () =
   child.text("Hello again");
   reply(child);
   await child.whileTimePasses(next);
-  await child.endsUnused();
+  expect(await child.endsUnused()).toBe(true);
 });
 
 test("a turn that finds another state of its session gives the process back that has it", async () => {
@@ -209,5 +209,5 @@ test("a turn that finds another state of its session gives the process back that
   const from = { cascadeId: continued.continues, fromStep: 5, text: "", thinking: "" };
   const resumed = collected(backend.resume(promptFor("default"), from, options, new AbortController().signal));
   expect(await child.whileTimePasses(resumed)).toMatchObject([failed("Another program changed the session")]);
-  await child.endsUnused();
+  expect(await child.endsUnused()).toBe(true);
 });
