@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { isObject, numberOf, parseJson, writeJson, writeJsonOfFiles } from "./json.ts";
+import { isObject, numberOf, parseJson, withTexts, writeJson, writeJsonApart } from "./json.ts";
 
 test.each([
   "2512292042121000001",
@@ -54,13 +54,16 @@ test.each(["", "{", "[1,]", "01", "NaN", "[12345678901234567890"])("the text %j 
   expect(() => parseJson(text)).toThrow(SyntaxError);
 });
 
-test("JSON with files in it is the same as without them", () => {
+test("a value whose long texts stand apart from its JSON is the same again", () => {
   const file = "iVBORw0KGgo/".repeat(10_000);
   const value = {
     files: [file, `${file}==`],
     text: `turn_x "file" ${"\\".repeat(70_000)}\u2028`,
     same: file,
+    half: "\ud83d".repeat(70_000),
     id: parseJson("[12345678901234567890]"),
   };
-  expect(writeJsonOfFiles(value, "turn_x:file").join("")).toBe(writeJson(value));
+  const [json, ...texts] = writeJsonApart(value, "turn_y:text");
+  expect(texts).toHaveLength(4);
+  expect(writeJson(withTexts(parseJson(json), "turn_y:text", texts))).toBe(writeJson(value));
 });

@@ -276,10 +276,10 @@ export class Live implements LiveLog {
   /** Admits a message in the store to which the stream was attached, so that acknowledged messages stay together. */
   async admit(...[stream, message, start]: Parameters<LogStore["admit"]>): Promise<MessageAdmission> {
     const { streams, turns, medium } = stream.degraded ? await this.#memoryStore() : this.#health.store;
-    const begun = start && (await turns.begin(start.turn, start.owner, stream.name.clientKey));
-    const insert = stream.degraded || begun === undefined ? {} : { insert: begun.insert };
+    const begun = start && turns.begin(start.turn, start.owner, stream.name.clientKey);
+    const storing = stream.degraded || begun === undefined ? [] : await turns.storing(begun);
     const outcome = await streams
-      .admit(stream, message, begun && { turnId: begun.record.turnId, ...insert })
+      .admit(stream, message, begun && { turnId: begun.record.turnId, storing })
       .catch((error: unknown) => {
         if (isDegraded(error) && begun !== undefined) this.#unclear.add(begun.record.turnId);
         throw error;
@@ -372,7 +372,7 @@ export class Live implements LiveLog {
 
   async #beginInMemory(turn: NewTurn, owner: string, clientKey: Secret | undefined) {
     const { turns, medium } = await this.#memoryStore();
-    const begun = await turns.begin(turn, owner, clientKey);
+    const begun = turns.begin(turn, owner, clientKey);
     return { record: { ...begun.record, degraded: true }, writer: this.#add({ ...begun, chain: undefined }, medium) };
   }
 

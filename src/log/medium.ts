@@ -1,11 +1,12 @@
 import type { Clock } from "../base/clock.ts";
 import { isDegraded } from "../base/errors.ts";
 import type { Secret } from "../base/secret.ts";
-import type { Op, Row, Rows } from "./rows.ts";
+import { type Op, partsOf, type Row, type Rows, removal } from "./rows.ts";
 import { noTag, Sealer } from "./sealing/sealer.ts";
 import type { Retention } from "./store.ts";
 
-const emptyRow = { createdAtMs: 0, epoch: 1, last: 0, open: false, owner: "", tags: [], meta: {}, proof: noTag };
+/** What the row of a tombstone, and of a request in parts, leaves empty. */
+export const emptyRow = { createdAtMs: 0, epoch: 1, last: 0, open: false, owner: "", tags: [], meta: {}, proof: noTag };
 
 /** How many rows a sweep expires at a time. */
 const sweptAtOnce = 64;
@@ -40,9 +41,14 @@ export class Medium {
     for (const kind of ["turn", "stream"] as const) {
       for (let swept = sweptAtOnce; swept === sweptAtOnce; ) {
         const expired = await this.rows.find({ kind, expiredAtMs: nowMs, limit: sweptAtOnce });
-        await Promise.all(expired.map((row) => this.#bury(row, nowMs)));
+        for (const row of expired) await this.#bury(row, nowMs); // one by one: the requests of all may have many MB
         swept = expired.length;
       }
+    }
+    for (const { id } of await this.rows.find({ kind: "parts", expiredAtMs: nowMs, limit: sweptAtOnce })) {
+      const isUsed = (await this.rows.get(id.slice(partsOf("").length)))?.kind === "turn";
+      const set = { expiresAtMs: nowMs + this.retention.keptMs };
+      await this.rows.commit([isUsed ? { type: "update", id, set } : { type: "remove", id }], false);
     }
     while ((await this.rows.sweep(nowMs, ["tombstone"])) > 0) continue;
   }
@@ -72,6 +78,6 @@ export class Medium {
       meta: { caller: meta["caller"] },
     };
     const insert: Op = { type: "insert", row: tombstone, head: new Uint8Array(0) };
-    await this.rows.commit([{ type: "remove", id, guard: { epoch } }, insert], false);
+    await this.rows.commit([...removal(id, { epoch }), insert], false);
   }
 }

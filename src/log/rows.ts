@@ -1,8 +1,8 @@
 import { bestEffort, notNeeded } from "../base/async.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 
-/** What a row is: a turn, a client's stream, or the place of a turn that is no longer kept. */
-export type RowKind = "turn" | "stream" | "tombstone";
+/** What a row is: a turn, the parts of a turn's request, a client's stream, or the place of a turn that is no longer kept. */
+export type RowKind = "turn" | "parts" | "stream" | "tombstone";
 
 /**
  * A log as its medium keeps it: one row and its entries. The columns are what the medium compares or searches; `meta` is the rest, as
@@ -167,8 +167,24 @@ export async function untilRow(
  */
 export const rowForm = 1;
 
+/** The form of a turn whose request stands in parts. */
+export const formInParts = 2;
+
 export function formOf({ meta }: Pick<Row, "meta">): number {
   return Number(meta["form"] ?? 1);
+}
+
+/** The row with the parts of a turn's request. */
+export function partsOf(turnId: string): string {
+  return `request:${turnId}`;
+}
+
+/** Removes a turn, with the parts of its request. */
+export function removal(id: string, guard: Guard = {}): readonly Op[] {
+  return [
+    { type: "remove", id, ...(guard.epoch !== undefined && { guard }) },
+    { type: "remove", id: partsOf(id) },
+  ];
 }
 
 /** What a medium wrote as JSON. Damage that it does not see leaves `otherwise`, which the row's proof does not fit. */

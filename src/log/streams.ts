@@ -81,11 +81,11 @@ export class Streams {
     }
   }
 
-  /** As `LogStore.admit`: `start` stores the turn that the message starts. */
+  /** As `LogStore.admit`: `start.storing` stores the turn that the message starts. */
   async admit(
     { name, epoch }: StreamHolder,
     { seqno, payload }: StreamMessage,
-    start?: { readonly turnId: TurnId; readonly insert?: Op },
+    start?: { readonly turnId: TurnId; readonly storing: readonly Op[] },
   ): Promise<MessageOutcome> {
     const id = this.#idOf(name);
     const box = this.#boxes.get(name);
@@ -103,12 +103,9 @@ export class Streams {
         box.sealText(`message ${seqno}`, JSON.stringify({ base64, turnId: start?.turnId } satisfies StoredMessage)),
       ];
       const message: Op = { type: "update", id, guard: { epoch, last: seqno }, set: { expiresAtMs, proof }, entries };
-      const outcome = await this.#medium.rows.commit(
-        start?.insert === undefined ? [message] : [message, start.insert],
-        true,
-      );
+      const outcome = await this.#medium.rows.commit([message, ...(start?.storing ?? [])], true);
       if (outcome.type === "done") return "admitted";
-      if (outcome.at === 1) throw new MillraceError("internal", "The turn of this message is there already.");
+      if (outcome.at > 0) throw new MillraceError("internal", "The turn of this message is there already.");
     }
   }
 
@@ -145,8 +142,7 @@ export class Streams {
 
   async #isOver(row: Row): Promise<boolean> {
     if (row.kind === "stream" && formOf(row) > rowForm) throw otherForm();
-    if (row.kind === "stream" && !this.#medium.sealer.isProven(row))
-      throw formOf(row) === rowForm ? damagedLog() : otherForm();
+    if (row.kind === "stream" && !this.#medium.sealer.isProven(row)) throw damagedLog();
     return this.#medium.hasExpired(row);
   }
 

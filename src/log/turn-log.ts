@@ -3,12 +3,24 @@ import { ownTurn } from "../base/node/unhurried.ts";
 import type { Secret } from "../base/secret.ts";
 import { type CancelledBy, eventIdOf, seqIn, type TurnEvent } from "./event.ts";
 import type { Medium } from "./medium.ts";
-import { damagedLog, homeOf, type Op, type Row, type RowChange, rowForm, unknownTurn, untilRow } from "./rows.ts";
+import { largeParts, storeParts } from "./request-parts.ts";
+import {
+  damagedLog,
+  formInParts,
+  homeOf,
+  type Op,
+  type Row,
+  type RowChange,
+  removal,
+  rowForm,
+  unknownTurn,
+  untilRow,
+} from "./rows.ts";
 import type { StoredEvent } from "./sealed-append.ts";
 import { type Access, noTag, tagOf } from "./sealing/sealer.ts";
 import type { CreateOptions, NewTurn, TurnRecord } from "./store.ts";
 import { encodeLabel, encodeTurn, graceOf, labelOf, metaOf, storedGrace } from "./turn-row.ts";
-import { factsOf, headOf, type TurnRows } from "./turn-rows.ts";
+import type { TurnRows } from "./turn-rows.ts";
 
 /** The most that a reader holds at a time, for deltas of any size: this bounds the memory of slow readers. */
 export const pageBytes = 256 * 1024;
@@ -32,14 +44,16 @@ export class TurnLog {
     this.#turns = turns;
   }
 
-  /** Seals a new turn. It stores nothing: `insert` does. */
-  async begin(turn: NewTurn, owner: string, clientKey: Secret | undefined) {
+  /** Seals a new turn. It stores nothing: `storing` does. */
+  begin(turn: NewTurn, owner: string, clientKey: Secret | undefined) {
     const { turnId, createdAtMs, caller, idempotencyKey, fingerprint, session } = turn;
     const { key, box } = this.#medium.sealer.newBox(turnId, clientKey);
     const label = this.#medium.sealer.sealLabel(turnId, "label", encodeLabel(labelOf(turn, clientKey !== undefined)));
     const tags = [this.#turns.tag("caller", caller), this.#turns.tag("body", caller, fingerprint)];
     if (idempotencyKey !== undefined) tags.push(this.#turns.tag("key", caller, idempotencyKey));
     if (session !== undefined) tags.push(this.#turns.tag("session", caller, session));
+    const texts = encodeTurn(turn);
+    const parts = largeParts(texts);
     const unproven = {
       id: turnId,
       kind: "turn",
@@ -50,15 +64,29 @@ export class TurnLog {
       owner,
       expiresAtMs: undefined,
       tags,
-      meta: { form: rowForm, caller, key, label, attachedAtMs: this.#medium.clock.now() }, // its home's clock may be another
+      meta: {
+        form: parts === undefined ? rowForm : formInParts,
+        caller,
+        key,
+        label,
+        attachedAtMs: this.#medium.clock.now(),
+      }, // its home's clock may be another
     } as const;
     const row: Row = { ...unproven, proof: this.#medium.sealer.prove(unproven) };
+    const head = parts === undefined ? texts[0] : JSON.stringify(parts.map(({ length }) => length));
     return {
       row,
       record: this.#turns.recordOf({ ...turn, messageCount: turn.request.messages.length }, row),
       chain: { box, tag: noTag },
-      insert: { type: "insert", row, head: await box.sealHead(encodeTurn(turn)) } satisfies Op,
+      insert: { type: "insert", row, head: box.sealText("head", head) } satisfies Op,
+      parts,
     };
+  }
+
+  /** The operations that store a turn. The parts of a large request are stored now. */
+  async storing({ insert, parts, chain }: ReturnType<TurnLog["begin"]>): Promise<readonly Op[]> {
+    if (parts === undefined) return [insert];
+    return [insert, await storeParts(this.#medium, insert.row.id, chain.box, parts)];
   }
 
   /** As `LogStore.create`: the new turn, or the record of the one that holds its key. */
@@ -66,10 +94,10 @@ export class TurnLog {
     turn: NewTurn,
     owner: string,
     { clientKey, flush = true }: CreateOptions,
-  ): Promise<Awaited<ReturnType<TurnLog["begin"]>> | { readonly held: TurnRecord }> {
+  ): Promise<ReturnType<TurnLog["begin"]> | { readonly held: TurnRecord }> {
     for (;;) {
-      const begun = await this.begin(turn, owner, clientKey);
-      const outcome = await this.#medium.rows.commit([begun.insert], flush);
+      const begun = this.begin(turn, owner, clientKey);
+      const outcome = await this.#medium.rows.commit(await this.storing(begun), flush);
       if (outcome.type === "done") return begun;
       if (outcome.by === undefined) continue; // removed since
       const held = await this.#medium.rows.get(outcome.by.id, true);
@@ -77,7 +105,7 @@ export class TurnLog {
       // a changed index could lead to another caller's turn
       if (!held.tags.some((tag) => tag.startsWith("key:") && begun.row.tags.includes(tag))) throw damagedLog();
       await this.#turns.check(held);
-      const record = this.#turns.shown(held, { clientKey });
+      const record = await this.#turns.shown(held, { clientKey });
       if (record === undefined) throw unknownTurn();
       return { held: record };
     }
@@ -103,7 +131,7 @@ export class TurnLog {
       // read after the claim: a later cancel request goes to the new owner
       const now = (await this.#medium.rows.get(turnId)) ?? { meta: { ...row.meta, ...meta } };
       const [entry] = last === 0 ? [] : await this.#medium.rows.entries(turnId, last - 1, { count: 1, bytes: 1 });
-      const turn = factsOf(row, box.openText("head", headOf(row)));
+      const turn = await this.#turns.factsOf(row, box);
       const record = this.#turns.recordOf(
         { ...turn, messageCount: turn.request.messages.length },
         { ...claimed, meta: now.meta },
@@ -192,12 +220,12 @@ export class TurnLog {
   }
 
   async remove(turnId: TurnId): Promise<void> {
-    await this.#medium.rows.commit([{ type: "remove", id: turnId }], true);
+    await this.#medium.rows.commit(removal(turnId), true);
   }
 
   /** Removes a turn, unless another process has taken it over since that claim. */
   async removeOwn(turnId: TurnId, epoch: number): Promise<void> {
-    await this.#medium.rows.commit([{ type: "remove", id: turnId, guard: { epoch } }], true);
+    await this.#medium.rows.commit(removal(turnId, { epoch }), true);
   }
 
   #expiring(row: Row, expiresAtMs: number): Pick<RowChange, "expiresAtMs" | "proof"> {

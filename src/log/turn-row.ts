@@ -1,5 +1,5 @@
 import type { TurnId } from "../base/ids.ts";
-import { parseJson, writeJson, writeJsonOfFiles } from "../base/json.ts";
+import { parseJson, withTexts, writeJson, writeJsonApart } from "../base/json.ts";
 import { type CancelledBy, type Claims, eventIdOf, type TerminalEventType } from "./event.ts";
 import { questionOf } from "./question.ts";
 import type { Row } from "./rows.ts";
@@ -38,15 +38,25 @@ export function graceOf(stored: StoredGrace | undefined): number {
   return stored === "to_end" ? Infinity : (stored ?? 0);
 }
 
-/** JSON of a turn's facts, in pieces. */
-export function encodeTurn(turn: NewTurn): readonly string[] {
-  const hasImage = turn.request.messages.some(({ parts }) => parts.some(({ type }) => type === "image"));
+/** From so many characters on the long texts of a request stand apart. */
+const largeRequest = 1 << 20;
+
+/** JSON of a turn's facts, and the texts of a large one that stand apart. */
+export function encodeTurn(turn: NewTurn): readonly [string, ...string[]] {
   const stored = { ...turn, graceMs: storedGrace(turn.graceMs) };
-  return hasImage ? writeJsonOfFiles(stored, `${turn.turnId}:file`) : [writeJson(stored)];
+  const parts = turn.request.messages.flatMap((message) => message.parts);
+  const length = parts.reduce((sum, part) => sum + (part.type === "text" ? part.text : part.base64).length, 0);
+  return length > largeRequest ? writeJsonApart(stored, markOf(turn.turnId)) : [writeJson(stored)];
 }
 
-export function decodeTurn(text: string): NewTurn {
-  return withAbsent(parseJson(text) as StoredFacts<NewTurn>); // written by encodeTurn
+export function decodeTurn(turnId: string, [json, ...apart]: readonly string[]): NewTurn {
+  const stored = parseJson(json ?? "");
+  return withAbsent((apart.length === 0 ? stored : withTexts(stored, markOf(turnId), apart)) as StoredFacts<NewTurn>); // written by encodeTurn
+}
+
+/** No client knows the id before its request is read. */
+function markOf(turnId: string): string {
+  return `${turnId}:text`;
 }
 
 type StoredFacts<Facts> = Omit<Facts, "graceMs"> & { readonly graceMs: StoredGrace };

@@ -2,8 +2,9 @@ import type { TurnId } from "../base/ids.ts";
 import { unhurried } from "../base/node/unhurried.ts";
 import type { OutlinedEvent } from "./event.ts";
 import type { Medium } from "./medium.ts";
-import { damagedLog, expiredTurn, formOf, otherForm, type Row, rowForm, unknownTurn } from "./rows.ts";
-import type { Access } from "./sealing/sealer.ts";
+import { readParts } from "./request-parts.ts";
+import { damagedLog, expiredTurn, formInParts, formOf, otherForm, type Row, unknownTurn } from "./rows.ts";
+import type { Access, RowBox } from "./sealing/sealer.ts";
 import type { NewTurn, TurnFilter, TurnLabel, TurnLookup, TurnRecord } from "./store.ts";
 import { decodeLabel, decodeTurn, type LabelFacts, labelOf, metaOf, recordOf, withoutRequest } from "./turn-row.ts";
 
@@ -100,19 +101,19 @@ export class TurnRows {
   async check(row: Row): Promise<void> {
     if (row.kind === "tombstone") throw expiredTurn();
     if (row.kind !== "turn" || this.#isForeign(row)) throw unknownTurn();
-    if (!this.#isReadable(row)) throw formOf(row) === rowForm ? damagedLog() : otherForm();
+    if (!this.#isReadable(row)) throw formOf(row) > formInParts ? otherForm() : damagedLog();
     if (await this.#medium.hasExpired(row)) throw expiredTurn();
   }
 
   /** A later form may be proven and mean something else; an earlier one that is proven is the same. */
   #isReadable(row: Row): boolean {
-    return formOf(row) <= rowForm && this.#medium.sealer.isProven(row);
+    return formOf(row) <= formInParts && this.#medium.sealer.isProven(row);
   }
 
   /** Whether the gateway's key was another one when the row was written. */
   #isForeign(row: Row): boolean {
     const { sealer } = this.#medium;
-    if (row.kind !== "turn" || formOf(row) > rowForm || sealer.isProven(row)) return false;
+    if (row.kind !== "turn" || formOf(row) > formInParts || sealer.isProven(row)) return false;
     return sealer.open(row, "runner") === undefined && sealer.openLabel(row, "label") === undefined;
   }
 
@@ -132,10 +133,10 @@ export class TurnRows {
   async #labelOf(row: Row): Promise<TurnLabel | undefined> {
     if (!isUnlabelled(row)) return this.#label(row);
     const box = this.#medium.sealer.open(row, {});
-    const { head } = (await this.#medium.rows.get(row.id, true)) ?? {};
-    if (box === undefined || head === undefined) return undefined;
+    const whole = await this.#medium.rows.get(row.id, true);
+    if (box === undefined || whole === undefined) return undefined;
     try {
-      return this.recordOf(labelOf(factsOf(row, box.openText("head", head)), false), row);
+      return this.recordOf(labelOf(await this.factsOf(whole, box), false), row);
     } catch {
       return undefined; // damaged
     }
@@ -151,14 +152,30 @@ export class TurnRows {
   }
 
   /** The part of the turn that may be seen: all of it, nothing, or only the label if a client sealed it and no key was given. */
-  shown(row: Row, access: Access, known?: NewTurn): TurnRecord | undefined {
+  async shown(row: Row, access: Access, known?: NewTurn): Promise<TurnRecord | undefined> {
     const box = this.#medium.sealer.open(row, access);
     if (box !== undefined) {
-      const turn = known ?? factsOf(row, box.openText("head", headOf(row)));
+      const turn = known ?? (await this.factsOf(row, box));
       return this.recordOf({ ...turn, messageCount: turn.request.messages.length }, row);
     }
     const label = access === "runner" || access.clientKey !== undefined ? undefined : this.#label(row);
     return label && withoutRequest(label);
+  }
+
+  /** A turn's facts. Builds before labels made the digest of a body in another way, so it says nothing here. */
+  async factsOf(row: Row, box: RowBox): Promise<NewTurn> {
+    if (row.head === undefined) throw damagedLog();
+    const head = box.openText("head", row.head);
+    const texts =
+      formOf(row) === formInParts
+        ? await readParts(this.#medium, row.id, box, JSON.parse(head) as readonly number[]) // written by the turn log
+        : [head];
+    if (texts === undefined) {
+      await this.usable(row.id as TurnId); // it may be gone meanwhile
+      throw damagedLog();
+    }
+    const turn = decodeTurn(row.id, texts);
+    return isUnlabelled(row) ? { ...turn, fingerprint: "" } : turn;
   }
 
   recordOf<Facts extends LabelFacts>(facts: Facts, row: Row): Facts & TurnLabel {
@@ -171,15 +188,4 @@ export class TurnRows {
 /** Whether a build before labels wrote the row of a turn that no client sealed. */
 function isUnlabelled(row: Row): boolean {
   return metaOf(row).label === undefined && row.meta["form"] === undefined;
-}
-
-/** A turn's facts. Builds before labels made the digest of a body in another way, so it says nothing here. */
-export function factsOf(row: Row, text: string): NewTurn {
-  const turn = decodeTurn(text);
-  return isUnlabelled(row) ? { ...turn, fingerprint: "" } : turn;
-}
-
-export function headOf({ head }: Row): Uint8Array {
-  if (head === undefined) throw damagedLog();
-  return head;
 }

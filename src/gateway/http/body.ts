@@ -1,7 +1,7 @@
 import { isAscii } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import { MillraceError } from "../../base/errors.ts";
-import { parseJson } from "../../base/json.ts";
+import { parseJson, withTexts } from "../../base/json.ts";
 import { ownTurn } from "../../base/node/unhurried.ts";
 import { bounds } from "../dialects/bounds.ts";
 import { type JsonCost, JsonScan } from "./json-scan.ts";
@@ -147,7 +147,8 @@ class BodyText {
     this.#image = undefined;
     const start = pieces.reduce((sum, { length }) => sum + length, -run);
     const hasEscape = () => pieces.some((piece) => piece.includes(0x5c));
-    const image = run < longImage || start > bounds.dataUrlStart || hasEscape() ? "" : pieces.map(latin1).join("");
+    const isImage = run >= longImage && start <= bounds.dataUrlStart && !hasEscape();
+    const image = isImage ? pieces.reduce((text, piece) => text + latin1(piece), "") : ""; // not copied once more
     if (image === "" || !plainStart.test(image.slice(0, start))) for (const piece of pieces) this.#pushText(piece);
     else this.#pushText(Buffer.from(`${this.#mark}${this.#images.push(image) - 1}`));
   }
@@ -170,19 +171,7 @@ class BodyText {
   /** The value of its text, with its images. @throws SyntaxError */
   parse(whole: string): unknown {
     const json = this.#image === undefined ? parseJson(whole) : parseJson(""); // an image that does not end
-    return this.#images.length === 0 ? json : this.#withImages(json);
-  }
-
-  #withImages(value: unknown): unknown {
-    if (typeof value === "string")
-      return value.startsWith(this.#mark) ? this.#images[Number(value.slice(this.#mark.length))] : value;
-    if (typeof value !== "object" || value === null) return value;
-    const members = value as Record<string, unknown>; // of JSON that was just parsed
-    for (const [name, member] of Object.entries(members)) {
-      const whole = this.#withImages(member);
-      if (whole !== member) members[name] = whole;
-    }
-    return value;
+    return this.#images.length === 0 ? json : withTexts(json, this.#mark, this.#images);
   }
 }
 

@@ -4,8 +4,6 @@ import { dirname } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { remove } from "../../base/node/move-file.ts";
-import { ownTurn } from "../../base/node/unhurried.ts";
-import { piecesOf } from "../../base/pieces.ts";
 import { Secret } from "../../base/secret.ts";
 
 const nonceBytes = 12;
@@ -42,32 +40,6 @@ export function seal(
   const sealed = typeof content === "string" ? cipher.update(content, "utf8") : cipher.update(content);
   cipher.final(); // holds nothing back
   return Buffer.concat([before, nonce, sealed, cipher.getAuthTag()]);
-}
-
-/** So many characters take some milliseconds to seal. */
-const largeText = 2 * 1024 * 1024;
-
-/** As `seal`, of texts one after the other. Others have their turns between the parts of large ones: 40 MB of images took 0.1 s. */
-export async function sealInParts(key: KeyObject, texts: readonly string[], bound: string): Promise<Uint8Array> {
-  const length = texts.reduce((sum, text) => sum + text.length, 0);
-  if (length <= largeText) return seal(key, texts.join(""), bound);
-  const nonce = newNonce();
-  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(boundTo(nothing, bound));
-  const box = Buffer.allocUnsafe(texts.reduce((sum, text) => sum + Buffer.byteLength(text), boxBytes));
-  box.set(nonce);
-  let sealed = nonceBytes;
-  for (const text of texts) {
-    for (const piece of piecesOf(text, largeText)) {
-      await ownTurn();
-      const part = cipher.update(piece, "utf8");
-      box.set(part, sealed);
-      sealed += part.length;
-    }
-  }
-  cipher.final(); // holds nothing back
-  box.set(cipher.getAuthTag(), sealed);
-  await ownTurn(); // the store takes its own time
-  return box;
 }
 
 /** The content of a box made by `seal`. Undefined if the key is another, or if anything was changed, `bound` and what is before it included. */

@@ -9,7 +9,6 @@ import {
   open,
   parseKey,
   seal,
-  sealInParts,
   tagBytes,
   unwrapForClient,
   unwrapForGateway,
@@ -120,11 +119,6 @@ export class RowBox {
   constructor(id: string, own: KeyObject) {
     this.#id = id;
     this.#own = own;
-  }
-
-  /** Of a request, which may be large; as `sealText`. */
-  sealHead(texts: readonly string[]): Promise<Uint8Array> {
-    return sealInParts(this.#keyOfTexts(), texts, `head ${this.#id}`);
   }
 
   /** `place` names the part: a text opens nowhere else. */

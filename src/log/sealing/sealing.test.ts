@@ -6,7 +6,7 @@ import { Secret } from "../../base/secret.ts";
 import { readAll } from "../read-turn.ts";
 import type { Entry, Row } from "../rows.ts";
 import { newTurn } from "../turn.fake.ts";
-import { cipherKey, deriveKey, encodeKey, open, parseKey, seal, sealInParts } from "./keys.ts";
+import { cipherKey, deriveKey, encodeKey, open, parseKey, seal } from "./keys.ts";
 import { noTag, Sealer, tagOf } from "./sealer.ts";
 import { gatewayKey, otherKey, smallLog, tamperable } from "./tamperable.fake.ts";
 
@@ -43,20 +43,6 @@ describe("a box", () => {
     expect(vector.toString("hex")).toBe(`${"00".repeat(12)}bd613da09e286ae81a8b9425b2140db6cf3a`);
     expect(Buffer.from(open(key, vector, "aad") ?? []).toString()).toBe("Hi");
   });
-
-  test.each(["", "a"])(
-    "of a large text is whole, also where a part would end inside of a character",
-    async (before) => {
-      const key = deriveKey(parseKey(gatewayKey), "test");
-      const text = before + "😀".repeat(1_200_000);
-      const box = await sealInParts(
-        key,
-        ["", text.slice(0, before.length + 2), text.slice(before.length + 2)],
-        "place",
-      );
-      expect(open(key, box, "place")?.toString() === text).toBe(true);
-    },
-  );
 
   test("of an entry opens only after the entry that it was written after", () => {
     const { box } = new Sealer(gatewayKey).newBox("turn_1", undefined);

@@ -15,9 +15,10 @@ type Columns = Readonly<Record<string, SQLOutputValue>>;
 type Update = Op & { readonly type: "update" };
 type Insert = Op & { readonly type: "insert" };
 
-/** How many rows one sweep removes, and how many entries one of its transactions deletes: a moment's work. */
+/** How many rows one sweep removes, and how many entries and bytes one of its transactions deletes: a moment's work. */
 const rowsAtOnce = 64;
 const entriesAtOnce = 512;
+const bytesAtOnce = 1 << 20;
 
 /** The parts of an UPDATE, by the letters that `#update` collects. */
 const updateParts: Readonly<Record<string, string>> = {
@@ -189,11 +190,16 @@ export class RowStatements {
 
   /** Whether there are more. */
   deleteLeftovers(): boolean {
-    const sql = "DELETE FROM entries WHERE rowid IN (SELECT rowid FROM entries WHERE n = ? LIMIT ?)";
+    const sql = "SELECT seq, length(bytes) AS size FROM entries WHERE n = ? LIMIT ?";
     let room = entriesAtOnce;
+    let bytes = bytesAtOnce;
     for (const { n = null } of this.#all(`SELECT n FROM leftovers LIMIT ${rowsAtOnce}`)) {
-      room -= Number(this.#run(sql, n, room).changes);
-      if (room === 0) return true;
+      for (const { seq = null, size } of this.#all(sql, n, room)) {
+        this.#run("DELETE FROM entries WHERE n = ? AND seq = ?", n, seq);
+        room--;
+        bytes -= Number(size);
+        if (room === 0 || bytes < 0) return true;
+      }
       this.#run("DELETE FROM leftovers WHERE n = ?", n);
     }
     return room < entriesAtOnce;

@@ -1,0 +1,138 @@
+import { expect, test } from "vitest";
+import { FakeClock } from "../base/clock.fake.ts";
+import { MillraceError } from "../base/errors.ts";
+import { openLog } from "./live.ts";
+import { inMemory, memoryRows, testKey } from "./memory-log.fake.ts";
+import type { Op, Rows } from "./rows.ts";
+import { newTurn, plainRequest } from "./turn.fake.ts";
+
+const megabyte = 1024 * 1024;
+const minuteMs = 60_000;
+const finished = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "ab" } as const;
+
+const image = (length: number) =>
+  ({ type: "image", mimeType: "image/png", base64: "iVBORw0KGgo/".repeat(length / 12) }) as const;
+const large = {
+  ...plainRequest,
+  messages: [
+    {
+      role: "user",
+      parts: [
+        { type: "text", text: `a${"😀".repeat(megabyte)}` }, // a part would end inside of a character
+        { type: "text", text: `${"half \ud83d of one ".repeat(10_000)}\u2028` },
+        image(2.4 * megabyte),
+        image(1200),
+        image(3 * megabyte),
+      ],
+    },
+    {
+      role: "assistant",
+      parts: [],
+      toolCalls: [{ callId: "1", name: "f", arguments: `{"a":"${"x".repeat(megabyte)}"}`, kind: "function" }],
+    },
+  ],
+} as const;
+const plain = {
+  ...plainRequest,
+  messages: Array.from(
+    { length: 3_000 },
+    () => ({ role: "user", parts: [{ type: "text", text: "words ".repeat(170) }] }) as const,
+  ),
+};
+
+const bytesOf = (op: Op) =>
+  op.type === "insert"
+    ? op.head.length
+    : op.type === "update"
+      ? (op.entries ?? []).reduce((sum, { length }) => sum + length, 0)
+      : 0;
+
+/** Two processes over one medium. The first one's commits are counted, and fail from the given one on. */
+async function twoLogs() {
+  const clock = new FakeClock();
+  const rows = await memoryRows();
+  const commits: number[] = [];
+  const reads: number[] = [];
+  const state = { failsFrom: Infinity };
+  const watched: Rows = {
+    ...rows,
+    abilities: rows.abilities,
+    async commit(ops, flush) {
+      if (commits.length >= state.failsFrom) throw new MillraceError("degraded", "full");
+      commits.push(ops.reduce((sum, op) => sum + bytesOf(op), 0));
+      return rows.commit(ops, flush);
+    },
+    get: (id, withHead) => rows.get(id, withHead),
+    find: (filter) => rows.find(filter),
+    async entries(id, after, most) {
+      const page = await rows.entries(id, after, most);
+      reads.push(page.reduce((sum, { bytes }) => sum + bytes.length, 0));
+      return page;
+    },
+    changed: (id, signal) => rows.changed(id, signal),
+    sweep: (nowMs, kinds) => rows.sweep(nowMs, kinds),
+    close: async () => {},
+  };
+  const open = () =>
+    openLog({ open: async () => ({ rows: watched, gatewayKey: testKey }), abilities: inMemory, clock });
+  const kept = async () =>
+    (await Promise.all((["turn", "parts", "tombstone"] as const).map((kind) => rows.find({ kind, limit: 100 })))).map(
+      ({ length }) => length,
+    );
+  return { clock, rows, commits, reads, state, kept, one: await open(), two: await open() };
+}
+
+test.each([
+  ["with images and long texts", large],
+  ["of many messages", plain],
+])("a request %s is stored and read a megabyte at a time, and is the same", async (_, request) => {
+  const { one, two, commits, reads, clock } = await twoLogs();
+  const created = await one.create(newTurn({ request, idempotencyKey: "k" }), "home/1");
+  expect(commits.length).toBeGreaterThan(3);
+  expect(Math.max(...commits)).toBeLessThan(2.1 * megabyte);
+  const { turnId } = created.record;
+  expect((await two.get(turnId))?.request).toEqual(request);
+  expect((await two.create(newTurn({ idempotencyKey: "k" }), "home/2")).record.request).toEqual(request);
+  const claimed = await two.claim(turnId, "home/2");
+  expect(claimed?.record.request).toEqual(request);
+  await claimed?.writer.append([finished], clock.now());
+  expect(Math.max(...reads)).toBeLessThan(2.1 * megabyte);
+});
+
+test("a request of which the last part was not stored is none: its key is free, and a sweep removes its parts", async () => {
+  const { one, two, state, kept, clock } = await twoLogs();
+  state.failsFrom = 3;
+  await expect(one.create(newTurn({ request: large, idempotencyKey: "k" }), "home/1")).rejects.toThrow(
+    "cannot be stored",
+  );
+  expect(await kept()).toEqual([0, 1, 0]);
+  expect(await two.list({ limit: 10 })).toEqual([]);
+  state.failsFrom = Infinity;
+  const again = await two.create(newTurn({ request: large, idempotencyKey: "k" }), "home/2");
+  expect(again.writer).toBeDefined();
+  await two.sweep();
+  expect(await kept()).toEqual([1, 2, 0]);
+  await clock.advance(15 * minuteMs);
+  await two.sweep();
+  expect(await kept()).toEqual([1, 1, 0]);
+  expect((await one.get(again.record.turnId))?.request).toEqual(large);
+});
+
+test("the parts of a request stay as long as its turn, and go with it", async () => {
+  const { one, two, kept, clock } = await twoLogs();
+  const [running, removed] = [
+    await one.create(newTurn({ request: large }), "home/1"),
+    await one.create(newTurn({ request: plain }), "home/1"),
+  ];
+  await one.remove(removed.record.turnId);
+  expect(await kept()).toEqual([1, 1, 0]);
+  for (let day = 0; day < 9; day++) {
+    await clock.advance(24 * 60 * minuteMs);
+    await one.sweep();
+  }
+  expect((await two.get(running.record.turnId))?.request).toEqual(large);
+  await running.writer?.append([finished], clock.now());
+  await clock.advance(24 * 60 * minuteMs + 1);
+  await one.sweep();
+  expect(await kept()).toEqual([0, 0, 1]);
+});
