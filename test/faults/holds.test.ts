@@ -29,12 +29,37 @@ const file = {
   file: { filename: "notes.txt", file_data: `data:text/plain;base64,${btoa("a line of a file\n".repeat(120_000))}` },
 };
 const tool = (description: string) => ({ type: "function", function: { name: "step", description, parameters: {} } });
-const bodies = [
-  { ...ask("Look."), messages: [{ role: "user", content: [{ type: "text", text: "Look." }, file] }] },
-  { ...ask("Look."), tools: [tool(`Examples:${blanks}`), tool(`${blanks}<example>${"<example> ".repeat(9_000)}`)] },
-  { ...ask("Look."), messages: [{ role: "system", content: "<env>".repeat(20_000) }, ...ask("Look.").messages] },
-  { ...ask("Look."), messages: Array.from({ length: 501 }, () => ({ role: "user", content: "words ".repeat(170) })) },
-];
+const looking = (...parts: object[]) => ({
+  ...ask("Look."),
+  messages: [{ role: "user", content: [{ type: "text", text: "Look." }, ...parts] }],
+});
+/** So many megabytes of a body. */
+const image = (megabytes: number) => {
+  const url = `data:image/png;base64,${"iVBORw0KGgo/".repeat((megabytes * 1_000_000) / 12)}`;
+  return { type: "image_url", image_url: { url } };
+};
+const long = ask("[[sim: size=8000000 rate=instant]]");
+const bodies: Record<string, object> = {
+  "a file": looking(file),
+  "descriptions of tools": {
+    ...ask("Look."),
+    tools: [tool(`Examples:${blanks}`), tool(`${blanks}<example>${"<example> ".repeat(9_000)}`)],
+  },
+  "a long system prompt": {
+    ...ask("Look."),
+    messages: [{ role: "system", content: "<env>".repeat(20_000) }, ...ask("Look.").messages],
+  },
+  "many messages": {
+    ...ask("Look."),
+    messages: Array.from({ length: 501 }, () => ({ role: "user", content: "words ".repeat(170) })),
+  },
+  "images of 20 MB": looking(image(5), image(5), image(5), image(5)),
+  "images of 64 MB": looking(...Array.from({ length: 12 }, () => image(5.5))),
+  "an answer of 8 MB": long,
+  "an answer of 8 MB, streamed": { ...long, stream: true },
+  "an answer of 8 MB with tools": { ...long, tools: [tool("One step.")] },
+  "an answer of 2 MB at its limit": { ...ask("[[sim: size=2000000 rate=instant]]"), max_tokens: 300_000 },
+};
 
 /**
  * The longest hold in seconds, by the gateway's own measure. A loaded machine keeps a process waiting at random; what holds the loop by
@@ -50,9 +75,9 @@ it(
     await addLoggedTurns(join(home, ".millrace"));
     const served = await gateway({ home });
     const headers = { authorization: `Bearer ${served.key}`, "content-type": "application/json" };
-    const call = async (path: string, body?: object) => {
+    const call = async (path: string, body?: object, more = {}) => {
       const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-      const response = await fetch(`${served.url}${path}`, { headers, ...init });
+      const response = await fetch(`${served.url}${path}`, { headers: { ...headers, ...more }, ...init });
       const text = await response.text();
       if (body === undefined && response.status !== 200)
         throw new Error(`${path}: ${response.status} ${text.slice(0, 300)}`); // a body may be too large for the model
@@ -74,10 +99,13 @@ it(
     };
     const holds: Record<string, number> = {};
     for (const path of reads) holds[path] = await rounds(() => call(path));
-    for (const [at, body] of bodies.entries())
-      holds[`body ${at}`] = await rounds(() => call("/v1/chat/completions", body));
+    for (const [name, body] of Object.entries(bodies))
+      holds[name] = await rounds(() => call("/v1/chat/completions", body));
+    const keyed = (body: object | undefined) => call("/v1/chat/completions", body, { "idempotency-key": "images" });
+    await keyed(bodies["images of 64 MB"]);
+    holds["images of 64 MB again"] = await rounds(() => keyed(bodies["images of 64 MB"]));
     process.stdout.write(`${JSON.stringify(holds, undefined, 1)}\n`);
     expect(Object.entries(holds).filter(([, hold]) => !(hold < 0.1))).toEqual([]);
   },
-  8 * patienceMs,
+  12 * patienceMs,
 );

@@ -91,9 +91,10 @@ function receive(response: IncomingMessage, exchange: UnaryExchange, binary: boo
   });
   response.on("end", () => {
     if (bytes > readMaxBytes) return;
-    const body = joined(chunks);
     const encoding = response.headers["content-encoding"];
-    if (encoding === undefined || encoding === "identity") finish(response, body, exchange, binary);
+    const isPlain = encoding === undefined || encoding === "identity";
+    const body = joined(chunks, 0, isPlain && binary ? exchange.answer : undefined);
+    if (isPlain) finish(response, body, exchange, binary);
     else if (encoding === compressionGzip.name) {
       compressionGzip
         .decompress(body as Uint8Array<ArrayBuffer>, readMaxBytes) // bytes of a socket are never shared memory

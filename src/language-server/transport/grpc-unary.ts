@@ -163,19 +163,19 @@ class GrpcAnswer {
       this.#fail(this.#error(headers[":status"] ?? 0));
       return;
     }
-    const whole = joined(this.#chunks);
     const length = this.#announced();
-    if (whole.length !== prefixBytes + length) {
+    if (this.#bytes !== prefixBytes + length) {
       this.#fail(
-        whole.length < prefixBytes + length
+        this.#bytes < prefixBytes + length
           ? new ConnectError("protocol error: incomplete envelope", Code.InvalidArgument)
           : new ConnectError("protocol error: received extra output message for unary method", Code.Unimplemented),
       );
       return;
     }
     this.#done = true;
-    const message = whole.subarray(prefixBytes);
-    if (((whole[0] ?? 0) & compressed) === 0) this.#exchange.onAnswer(message, headers);
+    const isPlain = ((this.#chunks[0]?.[0] ?? 0) & compressed) === 0;
+    const message = joined(this.#chunks, prefixBytes, isPlain ? this.#exchange.answer : undefined);
+    if (isPlain) this.#exchange.onAnswer(message, headers);
     else this.#inflate(message, headers);
   }
 

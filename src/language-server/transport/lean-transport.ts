@@ -83,6 +83,7 @@ export function leanTransport(wire: UnaryWire, options: LeanOptions): Transport 
         timeoutMs: timeoutMs === undefined || timeoutMs <= 0 ? undefined : timeoutMs + serverGraceMs,
         headers,
         ordered: stamp !== undefined && carriesMetadata(method),
+        answer: method.output,
         body: () => {
           const message = create(method.input, input);
           stamp?.(message);

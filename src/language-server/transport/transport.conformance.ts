@@ -51,6 +51,28 @@ export function describeTransport(name: string, harness: TransportHarness): void
       );
     });
 
+    it("leaves the images of steps out of a large binary answer, however it is cut, and nothing else", async () => {
+      const user = (...texts: string[]) => {
+        const images = texts.map((base64Data) => ({ base64Data }));
+        const value = { query: "q", userResponse: "Look.".repeat(20_000), images };
+        return { status: 3, step: { case: "userInput", value } } as const;
+      };
+      const planner = { step: { case: "plannerResponse", value: { response: "é".repeat(600_000) } } } as const;
+      const images = ["QUJD".repeat(900_000), "eHl6".repeat(50_000)];
+      await withClient(
+        { getCascadeTrajectorySteps: () => ({ steps: [planner, user(...images), user(), planner] }) },
+        async (client) => {
+          const { steps } = await client.getCascadeTrajectorySteps({ cascadeId: "c" });
+          const found = steps.map(({ status, step }) => {
+            if (step.case === "plannerResponse") return step.value.response.length;
+            return step.case === "userInput" && [status, step.value.userResponse.length, step.value.images.length];
+          });
+          const kept = String(harness.contentType).includes("json") ? images.length : 0;
+          expect(found).toEqual([600_000, [3, 100_000, kept], [3, 100_000, 0], 600_000]);
+        },
+      );
+    });
+
     it("uses one connection for calls that follow one another", () =>
       withClient({ getProcesses: () => ({}) }, async (client, server) => {
         for (let i = 0; i < 5; i++) await client.getProcesses({});

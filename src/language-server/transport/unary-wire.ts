@@ -1,5 +1,7 @@
 import { Readable, type Writable } from "node:stream";
+import type { DescMessage } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
+import { joinedForReading } from "./read-fields.ts";
 
 /** One request with one answer, as a protocol puts it on the wire. */
 export interface UnaryExchange {
@@ -12,6 +14,8 @@ export interface UnaryExchange {
   readonly ordered: boolean;
   /** The request's bytes; asked for once, just before they are written. */
   readonly body: () => RequestBody;
+  /** The answer's type, where it is read. */
+  readonly answer?: DescMessage;
   /** The answer's bytes after decompression. */
   readonly onAnswer: (body: Uint8Array, headers: WireHeaders) => void;
   /** A `ConnectError`, an error of Node, or a `MillraceError`; the last call. */
@@ -61,11 +65,18 @@ export function standardHeaders(headers: WireHeaders): Headers {
   return standard;
 }
 
-/** The bytes that came, in one piece. */
-export function joined(chunks: readonly Uint8Array[]): Uint8Array {
+/** An answer of fewer chunks is joined and decoded in some milliseconds. */
+const manyChunks = 16;
+
+/** The bytes that came from that one on, in one piece. Of many, of a message of this type, as `joinedForReading`. */
+export function joined(chunks: readonly Uint8Array[], from = 0, type?: DescMessage): Uint8Array {
+  try {
+    if (type !== undefined && chunks.length > manyChunks) return joinedForReading(chunks, from, type);
+  } catch {
+    // the library says what is wrong with it
+  }
   const [only] = chunks;
-  if (only !== undefined && chunks.length === 1) return only;
-  return Buffer.concat(chunks);
+  return (only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks)).subarray(from);
 }
 
 /** How an answer past the bound is named; the words are Connect's. */
