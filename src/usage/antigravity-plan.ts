@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { MillraceError } from "../base/errors.ts";
-import type { JsonValue } from "../base/json.ts";
 import { poolOfModel, pools, windowOfBucket, windowOfReset } from "./antigravity-pools.ts";
 import { type LimitsSnapshot, type LimitWindow, percentWindow, type ReadingSource } from "./limits.ts";
 
@@ -54,11 +53,10 @@ export function antigravitySnapshot(
   const summary = parse(summaryAnswer, answers.quotaSummary ?? {}, "RetrieveUserQuotaSummary");
   const planName = status.userStatus?.userTier?.name || status.userStatus?.planStatus?.planInfo?.planName || undefined;
   const found = summary.response?.groups ?? summary.quotaSummary?.groups ?? summary.groups ?? [];
-  const raw = rawOf(status, found);
   const poolWindows = windowsOfGroups(found);
-  if (poolWindows.length > 0) return { ...source, shape: "pools", planName, windows: poolWindows, raw };
+  if (poolWindows.length > 0) return { ...source, shape: "pools", planName, windows: poolWindows };
   const windows = windowsOfModels(status, source.readAtMs);
-  return { ...source, shape: windows.length > 0 ? "fractions" : "unknown", planName, windows, raw };
+  return { ...source, shape: windows.length > 0 ? "fractions" : "unknown", planName, windows };
 }
 
 function windowsOfGroups(found: Groups): readonly LimitWindow[] {
@@ -103,17 +101,6 @@ function windowsOfModels(status: UserStatusAnswer, readAtMs: number): readonly L
     ),
   );
   return [...merged, ...single];
-}
-
-function rawOf(status: UserStatusAnswer, found: Groups): JsonValue {
-  const configs = status.userStatus?.cascadeModelConfigData?.clientModelConfigs ?? [];
-  const kept = {
-    userTier: status.userStatus?.userTier ?? null,
-    planInfo: status.userStatus?.planStatus?.planInfo ?? null,
-    clientModelConfigs: configs.filter((config) => config.quotaInfo),
-    groups: found,
-  };
-  return JSON.parse(JSON.stringify(kept)) as JsonValue; // what was parsed above is JSON; this drops the undefined members
 }
 
 function instant(text: string | null | undefined): number | undefined {

@@ -1,4 +1,3 @@
-import type { JsonValue } from "../base/json.ts";
 import type { IdeVariant } from "../language-server/transport/endpoint.ts";
 
 /** How a plan counts. Decided by the content of the answer, never by configuration. */
@@ -52,8 +51,6 @@ export interface LimitsSnapshot {
   /** `Pro`, `Teams`; undefined if the answer does not name it. */
   readonly planName: string | undefined;
   readonly windows: readonly LimitWindow[];
-  /** The plan's part of the server's answer: chosen field by field, so that it holds no name, address or key. */
-  readonly raw: JsonValue;
 }
 
 /** Where and when an answer was read. */

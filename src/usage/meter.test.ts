@@ -257,7 +257,7 @@ describe("the meter's history", () => {
     await clock.advance(minute);
     answer = () => Promise.resolve([windsurf("credits")]);
     await shown();
-    expect(history.turn("turn_1")).toMatchObject({ ide: "windsurf", planBefore: 500, planAfter: 376.5 });
+    expect(history.turn("turn_1")).toMatchObject({ ide: "windsurf" });
     const query = { sinceMs: at - minute, untilMs: clock.now() + 1, by: "project", timeZone: "UTC" } as const;
     expect(await meter.ask("usage", query)).toMatchObject({
       rows: [{ key: "/home/ada/engine", creditsHundredths: 2350 }],

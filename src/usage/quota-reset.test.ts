@@ -13,7 +13,6 @@ function snapshot(...windows: ReturnType<typeof window>[]) {
     shape: "quota",
     source: "language_server",
     planName: undefined,
-    raw: null,
   } as const;
   return [{ ide: "windsurf" as const, ...rest, windows }];
 }

@@ -119,7 +119,6 @@ function snapshotOfPlan(plan: SavedPlan, source: ReadingSource): LimitsSnapshot 
     shape: windows.length === 0 ? "unknown" : "quota",
     planName: planName || (isDevinFree === true ? "Free" : undefined),
     windows,
-    raw: rawOf(plan),
   };
 }
 
@@ -159,10 +158,6 @@ function messageWindow({ remainingMessages: left, totalMessages: limit }: SavedP
       windowSeconds: undefined,
     },
   ];
-}
-
-function rawOf(plan: SavedPlan): LimitsSnapshot["raw"] {
-  return JSON.parse(JSON.stringify(plan)) as LimitsSnapshot["raw"]; // only members that the schema lists, all of them JSON
 }
 
 function unusable(why: string): MillraceError {

@@ -35,6 +35,5 @@ export function snapshotOf(options: {
     shape: "quota",
     planName: "Pro",
     windows: options.windows ?? [window],
-    raw: {},
   };
 }

@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { ideName } from "../base/ide-name.ts";
 import { encodeSpend, iso, spendSchema } from "./envelope.ts";
-import type { ListedTurn } from "./history/finished-turn.ts";
-import type { TurnBar, TurnUse } from "./history/history.ts";
+import type { FinishedTurn, ListedTurn } from "./history/finished-turn.ts";
+import type { TurnBar } from "./history/history.ts";
 import type { TurnGroups, TurnPageFilter, TurnPageQuery, TurnTotals } from "./history/turn-page-query.ts";
 
 /** A page of ended turns, sums over all that match, and the names that models had, by UID. */
 export interface TurnPage {
   readonly query: TurnPageQuery;
-  readonly rows: readonly TurnUse[];
+  readonly rows: readonly FinishedTurn[];
   /** These two where they were asked for. */
   readonly totals?: TurnTotals;
   readonly groups?: TurnGroups;
@@ -171,7 +171,7 @@ function encodeGroups({ model, client, key }: TurnGroups, nameOf: (uid: string) 
   return { model: model.map((uid) => ({ key: uid, name: nameOf(uid) })), client: [...client], key: [...key] };
 }
 
-function encodeRow(turn: TurnUse, nameOf: (uid: string) => string): TurnRowEnvelope {
+function encodeRow(turn: FinishedTurn, nameOf: (uid: string) => string): TurnRowEnvelope {
   const { promptTokens, completionTokens, thinkingTokens, tokenSource, creditsHundredths, estimatedHundredths } = turn;
   return {
     ...encodeListed(turn, nameOf),

@@ -1,8 +1,7 @@
 import { ideVariants } from "../language-server/transport/endpoint.ts";
 import type { Elsewhere } from "./elsewhere.ts";
 import type { DaySpend, DaysQuery, Spend, SpendQuery, UsageReads } from "./history/history.ts";
-import { type OutsideUse, outsideUse } from "./history/outside.ts";
-import { payingWindow } from "./history/plan-standing.ts";
+import { type OutsideUse, outsideUse, payingWindow } from "./history/outside.ts";
 
 /** Spending in a time, and what of the plan's use it does not explain. */
 export interface UsageReport {

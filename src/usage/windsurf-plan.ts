@@ -9,15 +9,13 @@ import {
   unmeasured,
   usdBalance,
 } from "./limits.ts";
-import { rawWindsurfPlan } from "./raw-plan.ts";
 
 /**
  * The plan in a Windsurf `GetUserStatus` answer: credits, or daily and weekly percent.
  *
  * The wire leaves zeros out, and these integers carry no presence, so a 0 here may be "none left" or "not told". What
  * decides is the sibling that cannot be zero by nature: a percentage counts as told when its reset time is there (or it
- * is not 0 itself), credits when any number of their group is. A group with nothing in it is unknown. Field numbers newer
- * than our schema are kept in `raw`, so that a reading can be understood later.
+ * is not 0 itself), credits when any number of their group is. A group with nothing in it is unknown.
  *
  * Source: docs/dev/wire/account.md, "Plan and credits".
  */
@@ -59,7 +57,7 @@ function messagesWindow({ model, remaining, max, resetsInMs }: MessagesLeft, rea
 
 function planSnapshot(userStatus: UserStatus, source: ReadingSource): LimitsSnapshot {
   const plan = userStatus.planStatus;
-  const about = { ...source, planName: plan?.planInfo?.planName || undefined, raw: rawWindsurfPlan(userStatus) };
+  const about = { ...source, planName: plan?.planInfo?.planName || undefined };
   if (plan === undefined) return { ...about, shape: "unknown", windows: [] };
   if (countsInPercent(plan)) return { ...about, shape: "quota", windows: quotaWindows(plan) };
   const windows = creditWindows(plan);

@@ -62,13 +62,6 @@ export interface TurnBar {
   readonly models: readonly Spend[];
 }
 
-/** The plan's level around a turn, in the unit of the window that pays for turns (`planWindow`). */
-export interface TurnUse extends FinishedTurn {
-  readonly planWindow: string | undefined;
-  readonly planBefore: number | undefined;
-  readonly planAfter: number | undefined;
-}
-
 /** The tokens of one conversation, as its turns reported them to Millrace. */
 export interface SessionSpend {
   readonly cascadeId: string;
@@ -86,7 +79,7 @@ export interface ExplainedCost {
 
 /** What reports ask of a history. A gateway asks on a thread of its own (`reports.ts`): a report may read many rows. */
 export interface UsageReads {
-  /** Readings in order of time, `sinceMs` inclusive, `untilMs` exclusive; without their raw answer. */
+  /** Readings in order of time, `sinceMs` inclusive, `untilMs` exclusive. */
   snapshots(query: {
     readonly ide?: IdeVariant;
     readonly sinceMs: number;
@@ -101,7 +94,7 @@ export interface UsageReads {
   /** When turns of these models ended last, epoch ms, by UID; a model that was never used is not in it. */
   lastUses(models: readonly string[]): ReadonlyMap<string, number>;
   /** A page of turns in any order. */
-  turnPage(query: TurnPageQuery): readonly TurnUse[];
+  turnPage(query: TurnPageQuery): readonly FinishedTurn[];
   turnTotals(filter: TurnPageFilter): TurnTotals;
   /** The same turns in parts of `widthMs` each from the filter's begin, in order; a part without a turn is left out. */
   turnBars(filter: TurnPageFilter, widthMs: number): readonly TurnBar[];
@@ -133,11 +126,7 @@ export interface UsageHistory extends UsageReads {
   addTurns(turns: readonly FinishedTurn[]): readonly boolean[];
   /** The newest reading of each IDE that is not older than `sinceMs`. */
   latestSnapshots(sinceMs: number): readonly LimitsSnapshot[];
-  /** The raw answer of one reading. */
-  rawAnswer(ide: IdeVariant, readAtMs: number): LimitsSnapshot["raw"] | undefined;
-  /** Finished turns, newest first. */
-  turns(query: { readonly sinceMs: number; readonly untilMs: number; readonly limit: number }): readonly TurnUse[];
-  turn(turnId: string): TurnUse | undefined;
+  turn(turnId: string): FinishedTurn | undefined;
   /** Thins old readings and removes expired rows, a few at a time: true while there may be more. */
   sweep(nowMs: number): boolean;
   close(): void;

@@ -18,6 +18,15 @@ export interface OutsideUse {
   readonly bound: "exact" | "at_most" | "at_least" | "unknown";
 }
 
+/** The window that turns are paid from: prompt credits, else the weekly, else the daily quota. */
+export function payingWindow(snapshot: LimitsSnapshot): LimitWindow | undefined {
+  for (const id of ["prompt-credits", "weekly", "daily"]) {
+    const window = snapshot.windows.find((candidate) => candidate.id === id && candidate.state === "metered");
+    if (window !== undefined) return window;
+  }
+  return undefined;
+}
+
 /**
  * Compares the plan's loss between readings with the cost of turns: the rest was used outside Millrace. It never estimates: a turn
  * of unknown cost makes the result a bound, or unknown. Readings are of one IDE, in order of time.

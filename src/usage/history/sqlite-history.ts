@@ -5,9 +5,8 @@ import { makeDatabaseFile } from "../../log/sqlite/open-file.ts";
 import { isDamaged, LockPatience, lockTimeoutMs, translateSqliteError } from "../../log/sqlite/sqlite-errors.ts";
 import type { LimitsSnapshot } from "../limits.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
-import type { ExplainedCost, TurnUse, UsageHistory } from "./history.ts";
+import type { ExplainedCost, UsageHistory } from "./history.ts";
 import { openModelNames } from "./model-name-rows.ts";
-import { payingWindow, standingAfter } from "./plan-standing.ts";
 import { sweepHistory } from "./retention.ts";
 import { openRollup } from "./rollup.ts";
 import { makeTables, refuseOther } from "./schema.ts";
@@ -67,8 +66,6 @@ export function openHistory(options: HistoryOptions): UsageHistory {
   };
 
   function addTurn({ modelName, ...turn }: FinishedTurn): boolean {
-    const before = turn.ide === undefined ? undefined : statements.lastSnapshot.get(turn.ide, turn.startedAtMs);
-    const window = before === undefined ? undefined : payingWindow(snapshotOf(before as Row));
     const { changes } = statements.insertTurn.run({
       ...turn,
       client: turn.client ?? null,
@@ -79,8 +76,6 @@ export function openHistory(options: HistoryOptions): UsageHistory {
       creditsHundredths: turn.creditsHundredths ?? null,
       estimatedHundredths: turn.estimatedHundredths ?? null,
       firstTokenMs: turn.firstTokenMs ?? null,
-      planWindow: window?.id ?? null,
-      planBefore: window?.remaining ?? null,
     });
     if (Number(changes) === 0) return false;
     rollup.add(turn);
@@ -89,21 +84,14 @@ export function openHistory(options: HistoryOptions): UsageHistory {
   }
 
   function addSnapshot(snapshot: LimitsSnapshot): void {
-    const { ide, readAtMs } = snapshot;
-    const before = statements.lastSnapshot.get(ide, readAtMs - 1);
-    const inserted = statements.insertSnapshot.run({
-      ide,
-      readAtMs,
+    statements.insertSnapshot.run({
+      ide: snapshot.ide,
+      readAtMs: snapshot.readAtMs,
       build: snapshot.build,
       shape: snapshot.shape,
       planName: snapshot.planName ?? null,
       windows: JSON.stringify(snapshot.windows),
-      raw: JSON.stringify(snapshot.raw),
     });
-    if (Number(inserted.changes) === 0 || before === undefined) return;
-    const standing = standingAfter(snapshotOf(before as Row), snapshot);
-    if (standing === undefined) return;
-    statements.setAfter.run(standing.remaining, ide, standing.windowId, standing.sinceMs, readAtMs);
   }
 
   return {
@@ -114,11 +102,6 @@ export function openHistory(options: HistoryOptions): UsageHistory {
     latestSnapshots: (sinceMs) => guarded(() => (statements.latest.all(sinceMs) as Row[]).map(snapshotOf)),
     snapshots: ({ ide, sinceMs, untilMs }) =>
       guarded(() => (statements.between.all(sinceMs, untilMs, ide ?? null, ide ?? null) as Row[]).map(snapshotOf)),
-    rawAnswer: (ide, readAtMs) =>
-      guarded(() => {
-        const row = statements.raw.get(ide, readAtMs);
-        return row === undefined ? undefined : (JSON.parse(String(row["raw"])) as LimitsSnapshot["raw"]); // stored by us
-      }),
     spend: (query) => guarded(() => rollup.spend(query)),
     spendByDay: (query) => guarded(() => rollup.spendByDay(query)),
     lastUses: (models) =>
@@ -127,8 +110,6 @@ export function openHistory(options: HistoryOptions): UsageHistory {
         return new Map(used.flatMap(([model, atMs]) => (atMs == null ? [] : [[model, Number(atMs)] as const])));
       }),
     modelNames: (untilMs) => guarded(() => modelNames.before(untilMs)),
-    turns: ({ sinceMs, untilMs, limit }) =>
-      guarded(() => (statements.turns.all(sinceMs, untilMs, limit) as Row[]).map(turnOf)),
     turnPage: (query) => guarded(() => turnPages.page(query).map(turnOf)),
     turnTotals: (filter) => guarded(() => turnPages.totals(filter)),
     turnBars: (filter, widthMs) => guarded(() => turnPages.bars(filter, widthMs)),
@@ -181,34 +162,27 @@ function openFile({ file, openTimeoutMs = lockTimeoutMs, readOnly = false, setAs
 }
 
 function prepare(db: DatabaseSync) {
-  const light = "ide, read_at_ms, build, shape, plan_name, windows, 'null' AS raw";
+  const light = "ide, read_at_ms, build, shape, plan_name, windows";
   return {
     insertTurn: db.prepare(
       `INSERT INTO usage_turns (turn_id, started_at_ms, ended_at_ms, model, dialect, client, project, ide, token_source,
          prompt_tokens, completion_tokens, thinking_tokens, cached_prompt_tokens, credits_hundredths, first_token_ms,
-         outcome, reason, plan_window, plan_before, key, cascade_id, estimated_hundredths)
+         outcome, reason, key, cascade_id, estimated_hundredths)
        VALUES (:turnId, :startedAtMs, :endedAtMs, :model, :dialect, :client, :project, :ide, :tokenSource,
          :promptTokens, :completionTokens, :thinkingTokens, :cachedPromptTokens, :creditsHundredths, :firstTokenMs,
-         :outcome, :reason, :planWindow, :planBefore, :key, :cascadeId, :estimatedHundredths) ON CONFLICT DO NOTHING`,
+         :outcome, :reason, :key, :cascadeId, :estimatedHundredths) ON CONFLICT DO NOTHING`,
     ),
     insertSnapshot: db.prepare(
       `INSERT INTO usage_snapshots (ide, read_at_ms, build, shape, plan_name, windows, raw)
-       VALUES (:ide, :readAtMs, :build, :shape, :planName, :windows, :raw) ON CONFLICT DO NOTHING`,
-    ),
-    lastSnapshot: db.prepare(
-      `SELECT ${light} FROM usage_snapshots WHERE ide = ? AND read_at_ms <= ? ORDER BY read_at_ms DESC LIMIT 1`,
+       VALUES (:ide, :readAtMs, :build, :shape, :planName, :windows, 'null') ON CONFLICT DO NOTHING`,
     ),
     latest: db.prepare(
-      `SELECT * FROM usage_snapshots s WHERE read_at_ms >= ?
+      `SELECT ${light} FROM usage_snapshots s WHERE read_at_ms >= ?
        AND read_at_ms = (SELECT max(read_at_ms) FROM usage_snapshots WHERE ide = s.ide) ORDER BY read_at_ms`,
     ),
     between: db.prepare(
       `SELECT ${light} FROM usage_snapshots WHERE read_at_ms >= ? AND read_at_ms < ? AND (? IS NULL OR ide = ?)
        ORDER BY read_at_ms`,
-    ),
-    raw: db.prepare("SELECT raw FROM usage_snapshots WHERE ide = ? AND read_at_ms = ?"),
-    turns: db.prepare(
-      "SELECT * FROM usage_turns WHERE ended_at_ms >= ? AND ended_at_ms < ? ORDER BY ended_at_ms DESC, turn_id DESC LIMIT ?",
     ),
     turn: db.prepare("SELECT * FROM usage_turns WHERE turn_id = ?"),
     lastUse: db.prepare("SELECT max(ended_at_ms) AS at_ms FROM usage_turns WHERE model = ?"),
@@ -220,10 +194,6 @@ function prepare(db: DatabaseSync) {
     explained: db.prepare(
       `SELECT count(*) AS turns, sum(credits_hundredths) AS credits, count(*) - count(credits_hundredths) AS unknown
        FROM usage_turns WHERE ended_at_ms > ? AND ended_at_ms <= ? AND (ide = ? OR (ide IS NULL AND ? <> 'antigravity'))`,
-    ),
-    setAfter: db.prepare(
-      `UPDATE usage_turns SET plan_after = ? WHERE plan_window IS NOT NULL AND plan_after IS NULL AND ide = ?
-       AND plan_window = ? AND ended_at_ms >= ? AND ended_at_ms <= ?`,
     ),
   };
 }
@@ -237,7 +207,6 @@ function snapshotOf(row: Row): LimitsSnapshot {
     shape: row["shape"] as LimitsSnapshot["shape"], // as above
     planName: row["plan_name"] === null ? undefined : String(row["plan_name"]),
     windows: (JSON.parse(String(row["windows"])) as LimitsSnapshot["windows"]).map(withAbsent), // as above
-    raw: JSON.parse(String(row["raw"])) as LimitsSnapshot["raw"], // as above
   };
 }
 
@@ -247,7 +216,7 @@ function withAbsent(window: LimitsSnapshot["windows"][number]): LimitsSnapshot["
   return { ...window, used, limit, remaining, utilization, resetsAtMs, windowSeconds };
 }
 
-function turnOf(row: Row): TurnUse {
+function turnOf(row: Row): FinishedTurn {
   const number = (column: string) => (row[column] === null ? undefined : Number(row[column]));
   const text = (column: string) => (row[column] === null ? undefined : String(row[column]));
   return {
@@ -261,7 +230,7 @@ function turnOf(row: Row): TurnUse {
     ...(row["key"] === null ? {} : { key: String(row["key"]) }),
     ide: text("ide") as IdeVariant | undefined, // written from a turn, as those below
     ...(row["cascade_id"] === null ? {} : { cascadeId: String(row["cascade_id"]) }),
-    tokenSource: row["token_source"] as TurnUse["tokenSource"],
+    tokenSource: row["token_source"] as FinishedTurn["tokenSource"],
     promptTokens: Number(row["prompt_tokens"]),
     completionTokens: Number(row["completion_tokens"]),
     thinkingTokens: Number(row["thinking_tokens"]),
@@ -269,11 +238,8 @@ function turnOf(row: Row): TurnUse {
     creditsHundredths: number("credits_hundredths"),
     ...(row["estimated_hundredths"] === null ? {} : { estimatedHundredths: Number(row["estimated_hundredths"]) }),
     firstTokenMs: number("first_token_ms"),
-    outcome: row["outcome"] as TurnUse["outcome"],
+    outcome: row["outcome"] as FinishedTurn["outcome"],
     reason: String(row["reason"]),
-    planWindow: text("plan_window"),
-    planBefore: number("plan_before"),
-    planAfter: number("plan_after"),
   };
 }
 
