@@ -3,20 +3,15 @@ import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { loadSqlite } from "../base/node/load-sqlite.ts";
 import { ownTurn } from "../base/node/unhurried.ts";
-import { compared, type DevinCall, type Elsewhere, summed } from "./elsewhere.ts";
-import type { SessionSpend, SpendDimension, SpendQuery, UsageReads } from "./history/history.ts";
+import { type DevinCall, type Elsewhere, summed } from "./elsewhere.ts";
+import type { SpendDimension, SpendQuery } from "./history/history.ts";
 import { quarterMs } from "./since.ts";
-
-type SessionsOf = (
-  ...asked: Parameters<UsageReads["sessions"]>
-) => readonly SessionSpend[] | Promise<readonly SessionSpend[]>;
 
 /** By what these calls can be summed: Devin's records know no client, key and API. */
 const dimensions: readonly SpendDimension[] = ["model", "project", "day"];
 
-/** How many messages are known again, and sessions of Millrace kept; the oldest are forgotten. */
+/** How many messages are known again; the oldest are forgotten. */
 const mostSeen = 200_000;
-const mostOwn = 10_000;
 
 /** How many messages are read at a time: one may have some 50 KB, and the gateway has other work. */
 const readAtOnce = 32;
@@ -29,36 +24,22 @@ export class DevinCalls {
   readonly #file: string;
   /** The last part of the path of folders in which Millrace runs agents. */
   readonly #ownFolder: string;
-  readonly #cascadeIdOf: (session: string) => string;
   /** Calls of others, summed for each quarter of an hour, model and project: reports begin at a quarter, and this does not grow with each call. */
   readonly #sums = new Map<string, DevinCall>();
-  /** Calls of the sessions that Millrace made, by the session's id in turns. */
-  readonly #own = new Map<string, DevinCall[]>();
   /** Messages that were counted, by a digest: a message is stored again for each branch, fork and compaction of its conversation. */
   readonly #seen = new Set<number>();
-  readonly #most: { readonly seen: number; readonly own: number };
+  readonly #mostSeen: number;
   #lastRow = 0;
   #reading: Promise<void> | undefined;
 
-  /** @param cascadeIdOf the id that turns have for a session. */
-  constructor(
-    file: string,
-    ownFolder: string,
-    cascadeIdOf: (session: string) => string,
-    most = { seen: mostSeen, own: mostOwn },
-  ) {
-    this.#most = most;
+  constructor(file: string, ownFolder: string, most = mostSeen) {
+    this.#mostSeen = most;
     this.#file = file;
     this.#ownFolder = ownFolder;
-    this.#cascadeIdOf = cascadeIdOf;
   }
 
-  /**
-   * Undefined where there are no records, or they cannot be summed by that.
-   *
-   * @param sessionsOf Millrace's own count of these sessions in that time, to compare with.
-   */
-  async elsewhere(query: SpendQuery, sessionsOf: SessionsOf): Promise<Elsewhere | undefined> {
+  /** Undefined where there are no records, or they cannot be summed by that. */
+  async elsewhere(query: SpendQuery): Promise<Elsewhere | undefined> {
     if (!dimensions.includes(query.by) || !existsSync(this.#file)) return undefined;
     try {
       this.#reading ??= this.#readNew().finally(() => {
@@ -68,8 +49,7 @@ export class DevinCalls {
     } catch (error) {
       return { problem: error instanceof Error ? error.message : String(error) };
     }
-    const own = compared(await sessionsOf([...this.#own.keys()], query), this.#own, query);
-    return { rows: summed([...this.#sums.values()], query), own };
+    return { rows: summed([...this.#sums.values()], query) };
   }
 
   async #readNew(): Promise<void> {
@@ -110,9 +90,10 @@ export class DevinCalls {
       const mark = createHash("sha1").update(id).digest().readUIntBE(0, 6);
       if (this.#seen.has(mark)) continue;
       this.#seen.add(mark);
-      forgetOldest(this.#seen, this.#most.seen);
+      const [oldest] = this.#seen;
+      if (this.#seen.size > this.#mostSeen && oldest !== undefined) this.#seen.delete(oldest);
       const counts = JSON.parse(metrics) as Readonly<Record<string, unknown>>; // SQLite gave it as JSON
-      this.#count(String(session), {
+      this.#count({
         atMs: Number.isNaN(atMs) ? Number(storedAt) * 1000 : atMs,
         model: typeof model === "string" && model !== "" ? model : undefined,
         project,
@@ -124,16 +105,9 @@ export class DevinCalls {
     }
   }
 
-  #count(session: string, call: DevinCall): void {
+  #count(call: DevinCall): void {
     const { project, model } = call;
-    if (project?.split(/[\\/]/).at(-1) === this.#ownFolder) {
-      const cascadeId = this.#cascadeIdOf(session);
-      const calls = this.#own.get(cascadeId) ?? [];
-      this.#own.set(cascadeId, calls);
-      forgetOldest(this.#own, this.#most.own);
-      calls.push(call);
-      return;
-    }
+    if (project?.split(/[\\/]/).at(-1) === this.#ownFolder) return; // the history has Millrace's own
     const atMs = Math.floor(call.atMs / quarterMs) * quarterMs;
     const key = JSON.stringify([atMs, model, project]);
     this.#sums.set(key, plus(this.#sums.get(key), { ...call, atMs }));
@@ -151,11 +125,6 @@ function plus(sum: DevinCall | undefined, call: DevinCall): DevinCall {
     cacheCreationTokens: sum.cacheCreationTokens + call.cacheCreationTokens,
     outputTokens: sum.outputTokens + call.outputTokens,
   };
-}
-
-function forgetOldest<K>(known: Pick<Set<K>, "size" | "keys" | "delete">, most: number): void {
-  const [oldest] = known.keys();
-  if (known.size > most && oldest !== undefined) known.delete(oldest);
 }
 
 function tokens(count: unknown): number {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ideName, ideNames } from "../base/ide-name.ts";
 import { productName } from "../language-server/product-name.ts";
-import type { Elsewhere, OwnSessions } from "./elsewhere.ts";
+import type { Elsewhere } from "./elsewhere.ts";
 import { type Spend, spendDimensions } from "./history/history.ts";
 import type { OutsideUse } from "./history/outside.ts";
 import type { Limits, LimitsReading, ReadingError } from "./known-limits.ts";
@@ -113,33 +113,19 @@ const outsideSchema = z.object({
   source: planSource,
 });
 
-const devinCounts = {
-  calls: z.number(),
-  input_tokens: z.number(),
-  cache_read_tokens: z.number(),
-  cache_creation_tokens: z.number(),
-  output_tokens: z.number(),
-};
-
 /** What Devin's CLI and editor used without Millrace, by their own records. */
 const elsewhereSchema = z.object({
   data: z.array(
     z.object({
       key: z.string().nullable(),
       name: z.string().nullable(),
-      ...devinCounts,
+      calls: z.number(),
+      input_tokens: z.number(),
+      cache_read_tokens: z.number(),
+      cache_creation_tokens: z.number(),
+      output_tokens: z.number(),
     }),
   ),
-  /** Millrace's sessions that both records have: the tokens by each, and whether they are more than 10 % apart. Null where there are none. */
-  own: z
-    .object({
-      sessions: z.number(),
-      millrace: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }),
-      devin: z.object(devinCounts),
-      differs: z.boolean(),
-    })
-    .nullable()
-    .default(null),
   /** Why the records could not be read. */
   problem: z.string().nullable(),
 });
@@ -187,33 +173,17 @@ export function encodeUsage({ query, rows, outside, elsewhere, names }: UsageRep
 }
 
 function encodeElsewhere(elsewhere: Elsewhere, named: NameOf): ElsewhereEnvelope {
-  if ("problem" in elsewhere) return { data: [], own: null, problem: elsewhere.problem };
+  if ("problem" in elsewhere) return { data: [], problem: elsewhere.problem };
   const data = elsewhere.rows.map(({ key, ...counts }) => ({
     key: key ?? null,
     name: key === undefined ? null : named(key),
-    ...encodeCounts(counts),
-  }));
-  return { data, own: elsewhere.own === undefined ? null : encodeOwn(elsewhere.own), problem: null };
-}
-
-function encodeOwn({ sessions, millrace, devin, differs }: OwnSessions): NonNullable<ElsewhereEnvelope["own"]> {
-  const { promptTokens, completionTokens } = millrace;
-  return {
-    sessions,
-    millrace: { prompt_tokens: promptTokens, completion_tokens: completionTokens },
-    devin: encodeCounts(devin),
-    differs,
-  };
-}
-
-function encodeCounts(counts: OwnSessions["devin"]) {
-  return {
     calls: counts.calls,
     input_tokens: counts.inputTokens,
     cache_read_tokens: counts.cacheReadTokens,
     cache_creation_tokens: counts.cacheCreationTokens,
     output_tokens: counts.outputTokens,
-  };
+  }));
+  return { data, problem: null };
 }
 
 function encodeReading({ snapshot, paces, expiresAtMs, stale }: LimitsReading): LimitsOfIde {

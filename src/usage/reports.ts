@@ -29,7 +29,6 @@ export const reports = {
     bars: history.turnBars(filter, widthMs),
     names: history.modelNames(filter.untilMs),
   }),
-  sessions: (history: UsageReads, ...asked: Parameters<UsageReads["sessions"]>) => history.sessions(...asked),
 };
 
 export type ReportName = keyof typeof reports;

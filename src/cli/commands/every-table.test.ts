@@ -79,7 +79,6 @@ const usage = (by: UsageEnvelope["by"], keys: readonly string[]): UsageEnvelope 
   used_outside: [],
   data: keys.map(spend),
   elsewhere: {
-    own: null,
     problem: null,
     data: keys.map((name) => ({
       key: name,

@@ -154,23 +154,6 @@ describe("millrace usage", () => {
     expect(json).toMatchObject({ by: "client", data: [{ key: "opencode", turns: 2 }] });
   });
 
-  it("tells in a line where Devin's record of the same sessions differs", async () => {
-    const devin = { calls: 3, inputTokens: 1500, cacheReadTokens: 900, cacheCreationTokens: 100, outputTokens: 50 };
-    const own = { sessions: 2, millrace: { promptTokens: 1000, completionTokens: 50 }, devin, differs: true };
-    const shown = async (differs: boolean, ...more: string[]) =>
-      (await usage(["--since", "7d", ...more], [], { turns: 2, elsewhere: { rows: [], own: { ...own, differs } } }))
-        .stdout;
-    expect(await shown(true)).toContain(
-      "In 2 of Millrace's sessions its count differs from Devin's own: 1,000 prompt and 50 completion tokens, by Devin 1,500 input, 1,000 cached and 50 output.\n",
-    );
-    expect(await shown(false)).not.toContain("differs");
-    expect(usageSchema.parse(JSON.parse(await shown(false, "--json"))).elsewhere?.own).toMatchObject({
-      sessions: 2,
-      millrace: { prompt_tokens: 1000 },
-      devin: { cache_read_tokens: 900 },
-    });
-  });
-
   it("says what to do next where there is no history", async () => {
     const { code, stdout, stderr } = await usage(["--since", "7d"]);
     expect(code).toBe(0);

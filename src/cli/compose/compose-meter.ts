@@ -1,5 +1,4 @@
 import { workingFolder } from "../../backends/acp/known/agent-spec.ts";
-import { cascadeIdOf } from "../../backends/acp/session/kept-sessions.ts";
 import { bestEffort } from "../../base/async.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import { sessionsFile } from "../../ide/account/cli-credentials.ts";
@@ -67,7 +66,7 @@ export function composeMeter({ io, finder, folder, onlyHome, storeFile, ownsFile
     events,
     askedElsewhereAtMs: () => lastAsked(folder),
     ask,
-    elsewhere: (query) => records.elsewhere(query, (...asked) => ask("sessions", ...asked)),
+    elsewhere: (query) => records.elsewhere(query),
   });
   return { meter, history, closeReports: async () => thread?.close() };
 }
@@ -79,7 +78,7 @@ function devinRecords({ platform, homeFolder, env }: MeterParts["io"], onlyHome:
     onlyHome ?? homeFolder,
     onlyHome === undefined ? env : {},
   );
-  return new DevinCalls(file, workingFolder, (session) => cascadeIdOf("devin", session));
+  return new DevinCalls(file, workingFolder);
 }
 
 /**

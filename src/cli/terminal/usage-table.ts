@@ -159,8 +159,7 @@ export function printSpend(usage: UsageEnvelope, out: Output, wide = false): voi
 
 /** Prints what Devin used without Millrace, by its own records. False where it used nothing. */
 export function printElsewhere({ by, elsewhere }: UsageEnvelope, out: Output, wide = false): boolean {
-  const { data, own, problem } = elsewhere ?? { data: [], own: null, problem: null };
-  if (own?.differs === true) out.prose(differenceLine(own));
+  const { data, problem } = elsewhere ?? { data: [], problem: null };
   if (problem === null && data.length === 0) return false;
   out.line();
   if (problem !== null) {
@@ -181,13 +180,6 @@ export function printElsewhere({ by, elsewhere }: UsageEnvelope, out: Output, wi
   ];
   printTable(header, rows.length > 1 ? [...rows, cells("total", data)] : rows, out, wide);
   return true;
-}
-
-/** Where the two records of the same sessions are more than 10 % apart. */
-function differenceLine({ sessions, millrace, devin }: NonNullable<ElsewhereEnvelope["own"]>): string {
-  const count = (tokens: number) => tokens.toLocaleString("en");
-  const cached = devin.cache_read_tokens + devin.cache_creation_tokens;
-  return `In ${count(sessions)} of Millrace's sessions its count differs from Devin's own: ${count(millrace.prompt_tokens)} prompt and ${count(millrace.completion_tokens)} completion tokens, by Devin ${count(devin.input_tokens)} input, ${count(cached)} cached and ${count(devin.output_tokens)} output.`;
 }
 
 /** Names of models, clients and so on. Of a project's path the end counts. */

@@ -89,7 +89,6 @@ export function openFallbackHistory({ open, clock, events }: FallbackHistoryOpti
     turnTotals: (filter) => whole().turnTotals(filter),
     turnBars: (filter, widthMs) => whole().turnBars(filter, widthMs),
     turnGroups: () => whole().turnGroups(),
-    sessions: (...asked) => whole().sessions(...asked),
     explained: (...asked) => whole().explained(...asked),
     // These two are asked for new entries: memory has them, and a repeated entry counts once.
     turn: (turnId) => (primary ?? memory).turn(turnId) ?? memory.turn(turnId),

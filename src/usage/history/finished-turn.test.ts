@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { MillraceError } from "../../base/errors.ts";
-import type { CascadeId } from "../../base/ids.ts";
 import { type OutlinedEvent, shorten } from "../../log/event.ts";
 import { finishedTurn } from "./finished-turn.ts";
 import { eventsFake, recordFake, startedFake } from "./history.fake.ts";
@@ -16,7 +15,7 @@ describe("the history's row of a turn", () => {
   it("has the model that answered, its tokens, its times and its outcome", () => {
     const events = eventsFake(
       1500,
-      { ...startedFake, cascadeId: "acp:devin:s1" as CascadeId }, // a made-up id
+      startedFake,
       { type: "thinking", delta: "hm" },
       { type: "text", delta: "Hi" },
       { type: "usage", ...counts, cachedPromptTokens: 50, creditsHundredths: 150, estimated: false },
@@ -31,7 +30,6 @@ describe("the history's row of a turn", () => {
       client: "opencode",
       project: "engine",
       ide: "windsurf",
-      cascadeId: "acp:devin:s1",
       tokenSource: "measured",
       ...counts,
       cachedPromptTokens: 50,

@@ -21,8 +21,6 @@ export interface ListedTurn {
   readonly project: string | undefined;
   /** Whose plan paid: the product that the prompt went to. Undefined for a turn that reached none, and in old logs. */
   readonly ide: string | undefined;
-  /** The conversation that answered; absent for a turn that reached none, and in rows of older builds. */
-  readonly cascadeId?: string;
   readonly tokenSource: TokenSource;
   readonly promptTokens: number;
   readonly completionTokens: number;
@@ -68,7 +66,6 @@ export function listedTurn({ outline = [], ...label }: Label): ListedTurn {
     client: label.client,
     project: label.project,
     ide: started?.ide,
-    ...(started?.cascadeId === undefined ? {} : { cascadeId: started.cascadeId }),
     tokenSource: usage === undefined ? "unknown" : usage.estimated ? "estimated" : "measured",
     promptTokens: usage?.promptTokens ?? 0,
     completionTokens: usage?.completionTokens ?? 0,

@@ -62,14 +62,6 @@ export interface TurnBar {
   readonly models: readonly Spend[];
 }
 
-/** The tokens of one conversation, as its turns reported them to Millrace. */
-export interface SessionSpend {
-  readonly cascadeId: string;
-  readonly lastEndedAtMs: number;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-}
-
 /** The known cost of turns through the gateway in a time. */
 export interface ExplainedCost {
   readonly turns: number;
@@ -100,11 +92,6 @@ export interface UsageReads {
   turnBars(filter: TurnPageFilter, widthMs: number): readonly TurnBar[];
   /** Every model, client and key that ever had a turn. */
   turnGroups(): TurnGroups;
-  /** Those of these conversations whose turns, ended from `sinceMs` (inclusive) to `untilMs` (exclusive), are all measured. */
-  sessions(
-    cascadeIds: readonly string[],
-    query: { readonly sinceMs: number; readonly untilMs: number },
-  ): readonly SessionSpend[];
   /**
    * Cost of turns that ended from `fromMs` (exclusive) to `toMs` (inclusive). Turns without a noted IDE count for both Windsurfs,
    * because Antigravity never gets a prompt.

@@ -7,8 +7,8 @@ import { applicationId } from "../../log/sqlite/open-file.ts";
  * history change apart. The version only grows.
  *
  * `usage_rollup` holds sums for each quarter of an hour (`quarterMs`) and each value of a dimension: for 200,000
- * turns only some thousand rows are read. `''` means "unknown". Nothing reads `raw`, `plan_window`, `plan_before` and `plan_after`: the form keeps them for
- * builds before.
+ * turns only some thousand rows are read. `''` means "unknown". Nothing reads `raw`, `cascade_id`, `plan_window`, `plan_before` and `plan_after`: the form
+ * keeps them for builds before.
  */
 const version = 8;
 
@@ -56,7 +56,6 @@ const tables = `
 const indexes = `
   CREATE INDEX IF NOT EXISTS usage_turns_by_end ON usage_turns (ended_at_ms, ide, credits_hundredths);
   CREATE INDEX IF NOT EXISTS usage_turns_by_model ON usage_turns (model, ended_at_ms); -- the last use of a model is one look into it
-  CREATE INDEX IF NOT EXISTS usage_turns_by_cascade ON usage_turns (cascade_id, ended_at_ms) WHERE cascade_id IS NOT NULL; -- few sessions are asked for
   CREATE INDEX IF NOT EXISTS usage_turns_by_client ON usage_turns (client, ended_at_ms);
   CREATE INDEX IF NOT EXISTS usage_turns_by_key ON usage_turns (key, ended_at_ms);
   CREATE INDEX IF NOT EXISTS usage_turns_failed ON usage_turns (ended_at_ms, reason) WHERE outcome = 'failed';

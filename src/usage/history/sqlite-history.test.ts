@@ -275,24 +275,6 @@ it("keeps the name that a model had when it was used, over renames and restarts"
   expect([...history.modelNames(now - 10)]).toEqual([]);
 });
 
-describe("the tokens of conversations", () => {
-  it("are summed for those whose turns of that time were all measured", () => {
-    const of = (turnId: string, cascadeId: string, endedAtMs = now, part: Partial<FinishedTurn> = {}) =>
-      history.addTurn(turnFake({ turnId, cascadeId, endedAtMs, ...part }));
-    of("turn_1", "acp:devin:a", now - hour);
-    of("turn_2", "acp:devin:a");
-    of("turn_3", "acp:devin:a", now - 2 * day, { tokenSource: "estimated" }); // not of that time
-    of("turn_4", "acp:devin:b");
-    of("turn_5", "acp:devin:b", now, { tokenSource: "unknown" });
-    of("turn_6", "acp:devin:c");
-    history.addTurn(turnFake({ turnId: "turn_7", endedAtMs: now }));
-    const asked = ["acp:devin:a", "acp:devin:b", "acp:devin:never"];
-    expect(history.sessions(asked, { sinceMs: now - day, untilMs: now + 1 })).toEqual([
-      { cascadeId: "acp:devin:a", lastEndedAtMs: now, promptTokens: 200, completionTokens: 40 },
-    ]);
-  });
-});
-
 describe("the last use of a model", () => {
   it("is looked up in an index, and of no model that was never used", () => {
     history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now - day, model: "model-a" }));

@@ -72,7 +72,6 @@ export function openHistory(options: HistoryOptions): UsageHistory {
       project: turn.project ?? null,
       key: turn.key ?? null,
       ide: turn.ide ?? null,
-      cascadeId: turn.cascadeId ?? null,
       creditsHundredths: turn.creditsHundredths ?? null,
       estimatedHundredths: turn.estimatedHundredths ?? null,
       firstTokenMs: turn.firstTokenMs ?? null,
@@ -119,15 +118,6 @@ export function openHistory(options: HistoryOptions): UsageHistory {
         const row = statements.turn.get(turnId);
         return row === undefined ? undefined : turnOf(row as Row);
       }),
-    sessions: (cascadeIds, { sinceMs, untilMs }) =>
-      guarded(() =>
-        statements.sessions.all(JSON.stringify(cascadeIds), sinceMs, untilMs).map((row) => ({
-          cascadeId: String(row["cascade_id"]),
-          lastEndedAtMs: Number(row["last"]),
-          promptTokens: Number(row["prompt"]),
-          completionTokens: Number(row["completion"]),
-        })),
-      ),
     explained: (ide: IdeVariant, fromMs: number, toMs: number): ExplainedCost =>
       guarded(() => {
         const row = statements.explained.get(fromMs, toMs, ide, ide);
@@ -167,10 +157,10 @@ function prepare(db: DatabaseSync) {
     insertTurn: db.prepare(
       `INSERT INTO usage_turns (turn_id, started_at_ms, ended_at_ms, model, dialect, client, project, ide, token_source,
          prompt_tokens, completion_tokens, thinking_tokens, cached_prompt_tokens, credits_hundredths, first_token_ms,
-         outcome, reason, key, cascade_id, estimated_hundredths)
+         outcome, reason, key, estimated_hundredths)
        VALUES (:turnId, :startedAtMs, :endedAtMs, :model, :dialect, :client, :project, :ide, :tokenSource,
          :promptTokens, :completionTokens, :thinkingTokens, :cachedPromptTokens, :creditsHundredths, :firstTokenMs,
-         :outcome, :reason, :key, :cascadeId, :estimatedHundredths) ON CONFLICT DO NOTHING`,
+         :outcome, :reason, :key, :estimatedHundredths) ON CONFLICT DO NOTHING`,
     ),
     insertSnapshot: db.prepare(
       `INSERT INTO usage_snapshots (ide, read_at_ms, build, shape, plan_name, windows, raw)
@@ -186,11 +176,6 @@ function prepare(db: DatabaseSync) {
     ),
     turn: db.prepare("SELECT * FROM usage_turns WHERE turn_id = ?"),
     lastUse: db.prepare("SELECT max(ended_at_ms) AS at_ms FROM usage_turns WHERE model = ?"),
-    sessions: db.prepare(
-      `SELECT cascade_id, max(ended_at_ms) AS last, sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion
-       FROM usage_turns WHERE cascade_id IN (SELECT value FROM json_each(?)) AND ended_at_ms >= ? AND ended_at_ms < ?
-       GROUP BY cascade_id HAVING sum(token_source <> 'measured') = 0`,
-    ),
     explained: db.prepare(
       `SELECT count(*) AS turns, sum(credits_hundredths) AS credits, count(*) - count(credits_hundredths) AS unknown
        FROM usage_turns WHERE ended_at_ms > ? AND ended_at_ms <= ? AND (ide = ? OR (ide IS NULL AND ? <> 'antigravity'))`,
@@ -229,7 +214,6 @@ function turnOf(row: Row): FinishedTurn {
     project: text("project"),
     ...(row["key"] === null ? {} : { key: String(row["key"]) }),
     ide: text("ide") as IdeVariant | undefined, // written from a turn, as those below
-    ...(row["cascade_id"] === null ? {} : { cascadeId: String(row["cascade_id"]) }),
     tokenSource: row["token_source"] as FinishedTurn["tokenSource"],
     promptTokens: Number(row["prompt_tokens"]),
     completionTokens: Number(row["completion_tokens"]),
