@@ -87,11 +87,6 @@ const rows: Readonly<Record<string, Row>> = {
   "GET /dashboard/api/texts": { status: 200 },
   "POST /dashboard/api/texts": { body: { show: true, consent: true }, status: 409 }, // the key is no session
   "GET /dashboard/api/models": { status: 200 },
-  "POST /dashboard/api/turns/{id}/ask-again": {
-    target: `/dashboard/api/turns/${nobody}/ask-again`,
-    body: { consent: true, once: "consent-1" },
-    status: 404,
-  },
   "POST /dashboard/api/link": { status: 200 },
   "POST /dashboard/api/doors": { status: 200 },
   // with a key of its form the answer has no end

@@ -81,15 +81,6 @@ describe("keys for others, with real processes", { timeout: patienceMs }, () => 
       readonly data: readonly { readonly name: string; readonly last_used_at: string | null }[];
     };
     expect(models.find(({ name }) => name === model)?.last_used_at).toMatch(/^\d{4}-/);
-    const asked = (await ide.report()).messages.length;
-    const consent = JSON.stringify({ consent: true, once: "consent-1" });
-    for (let time = 0; time < 2; time++) {
-      const again = await told(`/dashboard/api/turns/${ownersTurn}/ask-again`, { method: "POST", body: consent });
-      expect(again).toMatchObject({ object: "turn", again_of: ownersTurn });
-    }
-    await untilRecorded(served.url, served.key, 3);
-    expect((await ide.report()).messages).toHaveLength(asked + 1);
-
     await served.stop();
     const again = await gateway({ home });
     await openai({ url: again.url, key }).chat.completions.create(ask("two"));

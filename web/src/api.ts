@@ -221,12 +221,6 @@ export const api = {
     ),
   models: (signal: AbortSignal) => ask<ModelsEnvelope>("/dashboard/api/models", { signal }),
   keys: (signal: AbortSignal) => ask<KeysEnvelope>("/dashboard/api/keys", { signal }),
-  /** `once` names the consent: the same sent twice is one prompt. */
-  askAgain: (id: string, once: string) =>
-    ask<{ readonly id: string }>(
-      `/dashboard/api/turns/${encodeURIComponent(id)}/ask-again`,
-      json({ consent: true, once }),
-    ),
   consents: (signal: AbortSignal) => ask<Consents>("/dashboard/api/consents", { signal }),
   agree: (ide: string) => ask<Consents>("/dashboard/api/consents", json({ ide, agree: true })),
   texts: (signal: AbortSignal) => ask<TextsShown>("/dashboard/api/texts", { signal }),

@@ -10,25 +10,19 @@ export function Consent(props: {
   readonly title: string;
   readonly yes: string;
   readonly no: string;
-  /** Is given a name of this consent: what arrives twice under it is done once. */
-  readonly onYes: (once: string) => Promise<unknown>;
+  readonly onYes: () => Promise<unknown>;
   readonly children: ComponentChildren;
 }) {
   const { open, title, yes, no, onYes, children } = props;
   const dialog = useRef<HTMLDialogElement>(null);
-  const once = useRef("");
   const { isBusy, error, run } = useAct();
-  const ask = () => {
-    once.current = crypto.getRandomValues(new Uint32Array(4)).join("-");
-    dialog.current?.showModal();
-  };
   const agree = async () => {
-    await onYes(once.current);
+    await onYes();
     dialog.current?.close();
   };
   return (
     <>
-      <button type="button" onClick={ask}>
+      <button type="button" onClick={() => dialog.current?.showModal()}>
         {open}
       </button>
       <dialog ref={dialog} aria-label={title}>

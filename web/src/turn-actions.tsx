@@ -1,11 +1,10 @@
 import { useState } from "preact/hooks";
 import { api, type TimelineEntry, type TurnDetail } from "./api.ts";
-import { Consent } from "./consent.tsx";
 import { CopyButton, Failure } from "./parts.tsx";
 import { answerOf } from "./turn-rows.ts";
 import { useAct } from "./use-data.ts";
 
-/** What can be done with a turn: copy its parts, follow it from a terminal, cancel it, ask again. */
+/** What can be done with a turn: copy its parts, follow it from a terminal, cancel it. */
 export function TurnActions({
   turn,
   entries,
@@ -35,7 +34,6 @@ export function TurnActions({
           Copy curl
         </CopyButton>
       )}
-      {!turn.sealed && turn.status === "ended" && <AskAgain id={turn.id} />}
       {turn.status === "running" && <Cancel id={turn.id} />}
     </div>
   );
@@ -64,18 +62,4 @@ export function Cancel({ id, name }: { readonly id: string; readonly name?: stri
 
 function curlFor(id: string): string {
   return `curl -N -H "Authorization: Bearer $(millrace keys --value)" "${location.origin}/v1/turns/${id}/events"`;
-}
-
-/** Sends the prompt again, once the user has agreed to what it costs. */
-function AskAgain({ id }: { readonly id: string }) {
-  const ask = async (once: string) => {
-    const { id: again } = await api.askAgain(id, once);
-    location.hash = `#/turns/${again}`;
-  };
-  return (
-    <Consent open="Ask again…" title="Ask again?" yes="Send it again" no="Do not send" onYes={ask}>
-      <p>Millrace sends this prompt to the model once more, as a new turn. It uses your plan again.</p>
-      <p class="muted">The first client does not get the new answer. You can read it on this page.</p>
-    </Consent>
-  );
 }

@@ -5,7 +5,6 @@ import { chatBody } from "../dialects/openai-chat/request.ts";
 import { jsonResponse } from "../http/reply.ts";
 import { startsTurn } from "../http/route-headers.ts";
 import { openApiSchema, vendorAnswer } from "./answer-schemas.ts";
-import { askAgainRoute } from "./ask-again-route.ts";
 import { consentRoutes, textRoutes } from "./consent-routes.ts";
 import { dashboardRoutes, onlookerRoutes } from "./dashboard-routes.ts";
 import { geminiRoutes } from "./gemini-routes.ts";
@@ -49,7 +48,6 @@ export const routes: readonly Route[] = [
   turnSearchRoute,
   ...onlookerRoutes,
   ...turnsRoutes,
-  askAgainRoute,
   ...textRoutes,
   ...usageRoutes,
   ...turnHistoryRoutes,

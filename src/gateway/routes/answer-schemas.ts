@@ -51,8 +51,6 @@ export const turnSchema = z.object({
   server_now: instant,
 });
 
-export const askedAgainSchema = z.object({ object: z.literal("turn"), id: z.string(), again_of: z.string() });
-
 export const idesSchema = z.object({
   object: z.literal("ides"),
   looked_at: instant,
