@@ -70,7 +70,7 @@ test.runIf(hasTerminals)(
     const { pid = 0 } = readGatewayFile(`${home}/.millrace/gateway.json`) ?? {};
     await chat.close();
     await ide.release();
-    const again = await millrace(["chat", "--resume"], { home });
+    const again = await millrace(["tail", "--follow"], { home });
     expect([again.code, again.stdout.replace(/\n$/, "").length]).toEqual([0, size]);
     expect((await ide.report()).messages).toHaveLength(1);
     expect(processRuns(pid)).toBe(true);

@@ -4,8 +4,8 @@ import { writeJson } from "../../base/json.ts";
 import type { TurnEvent } from "../../log/event.ts";
 import type { CommandContext } from "../command.ts";
 import { callGateway, type GatewayClient, readHealth, storeProblemOf } from "../gateway-process/gateway-client.ts";
-import { callOrLose, type FollowedTurn, followTurn, openTries } from "./follow-turn.ts";
-import { newestTurns, type Turn } from "./pick-turn.ts";
+import { callOrLose, followTurn, openTries } from "./follow-turn.ts";
+import { newestTurns } from "./pick-turn.ts";
 
 /** A question as Chat Completions take it. */
 export interface ChatBody {
@@ -50,16 +50,6 @@ export function askTurn(body: ChatBody, way: ChatWay, context: CommandContext): 
       const turn = id ?? (await turnUnder(key, gateway, signal));
       if (turn !== undefined) await cancelTurn(turn, gateway, signal);
     },
-  };
-}
-
-/** The same for a turn that an earlier chat asked. */
-export function resumedTurn({ id }: Turn, way: ChatWay, context: CommandContext): ChatTurn {
-  const turn: FollowedTurn = { ...way, id, clientName };
-  return {
-    id: () => id,
-    events: () => followTurn(turn, context),
-    cancel: async (signal) => cancelTurn(id, await way.gateway(signal), signal),
   };
 }
 
@@ -115,21 +105,4 @@ async function turnUnder(key: string, gateway: GatewayClient, signal: AbortSigna
 
 async function cancelTurn(id: string, gateway: GatewayClient, signal: AbortSignal): Promise<void> {
   await callGateway(gateway, `/v1/turns/${encodeURIComponent(id)}/cancel`, { method: "POST", clientName, signal });
-}
-
-/**
- * The newest turn of a chat whose answer nobody has received whole. Tells where there are older ones.
- *
- * @throws MillraceError `invalid_request` when there is none.
- */
-export async function newestLeft(gateway: GatewayClient, { out, signal }: CommandContext): Promise<Turn> {
-  const isLeft = ({ client, delivered, status, sealed }: Turn) =>
-    client?.startsWith(`${clientName}/`) === true && !delivered && status !== "cancelled" && sealed !== true;
-  const [newest, older] = (await newestTurns(gateway, 1000, signal)).filter(isLeft);
-  if (newest === undefined)
-    throw new MillraceError("invalid_request", "There is no answer to resume.", {
-      hint: "Only an answer that was cut off, and is still kept, can be resumed. `millrace tail --list` shows the answers that are kept.",
-    });
-  if (older !== undefined) out.note("An older answer was cut off too: `millrace chat --resume` again.");
-  return newest;
 }

@@ -3,7 +3,7 @@ import { efforts, isEffort } from "../../base/effort.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
 import { answerFacts, type ChatModel, chatModel, spellFacts } from "../chat/answer-facts.ts";
-import { askTurn, type ChatWay, newestLeft, resumedTurn } from "../chat/chat-turn.ts";
+import { askTurn, type ChatWay } from "../chat/chat-turn.ts";
 import { holdConversation } from "../chat/hold-conversation.ts";
 import { newestTurns } from "../chat/pick-turn.ts";
 import { readBytes, readQuestion } from "../chat/read-question.ts";
@@ -20,7 +20,7 @@ import { exitCodes } from "../terminal/exit-codes.ts";
 export const chatCommand = defineCommand({
   ...outlines.chat,
   description:
-    "Asks one question and prints the answer. Piped text and files are sent with the question. Without a question, on a terminal, it opens a conversation. It uses the running gateway, or starts one in the background that ends by itself after ten idle minutes. Ctrl-C cancels the answer. If the connection or the gateway is lost, the answer continues when the gateway is back. If the command itself was ended, use `--resume`.",
+    "Asks one question and prints the answer. Piped text and files are sent with the question. Without a question, on a terminal, it opens a conversation. It uses the running gateway, or starts one in the background that ends by itself after ten idle minutes. Ctrl-C cancels the answer. If the connection or the gateway is lost, the answer continues when the gateway is back. If the command itself was ended, `millrace tail --follow` shows the answer.",
   options: {
     model: modelOption("model to ask, by any of its names"),
     system: text("system prompt", "<text>", { short: "s" }),
@@ -31,7 +31,6 @@ export const chatCommand = defineCommand({
     stop: texts("end the answer before this text", "<text>"),
     thinking: flag("show the model's thinking on stderr"),
     json: flag("print one JSON object at the end"),
-    resume: flag("continue the newest answer that was cut off"),
     ...ownGatewayOptions,
   },
   examples: [
@@ -39,12 +38,10 @@ export const chatCommand = defineCommand({
     ['git diff | millrace chat -m claude-opus "Review this change"', "piped text goes with the question"],
     ["millrace chat -i screen.png 'What is wrong here?'", "with a picture"],
     ["millrace chat", "a conversation, on a terminal"],
-    ["millrace chat --resume", "continue the newest answer that was cut off"],
   ],
   async run({ options, args }, context) {
     const { io, out, settings } = context;
-    const isConversation =
-      io.stdin.isTTY === true && out.isTerminal && !options.resume && !options.json && args.length === 0;
+    const isConversation = io.stdin.isTTY === true && out.isTerminal && !options.json && args.length === 0;
     const isQuestion = !isConversation || options.file.length > 0 || options.image.length > 0;
     const attached = [...options.image, ...options.file.filter(isPdf)];
     const files = await Promise.all(attached.map(readAttachment));
@@ -56,8 +53,8 @@ export const chatCommand = defineCommand({
       ...(effort === undefined ? {} : { reasoning_effort: effort }),
       ...(options.format === undefined ? {} : { response_format: await readFormat(options.format) }),
     };
-    const question = isQuestion && !options.resume ? await readQuestion(asked, context) : "";
-    if (!options.resume) stopIfPaused(settings.pauseFile);
+    const question = isQuestion ? await readQuestion(asked, context) : "";
+    stopIfPaused(settings.pauseFile);
     return withGateway(options, context, async (gateway) => {
       const way: ChatWay = {
         gateway: (asking) => sameGateway(gateway, settings, asking),
@@ -65,18 +62,14 @@ export const chatCommand = defineCommand({
       };
       const leave = new AbortController();
       const reading = { ...context, signal: leave.signal };
-      const left = options.resume ? await newestLeft(gateway, context) : undefined;
-      const model: ChatModel = left === undefined ? await modelFor(gateway, options, context) : { name: left.model };
-      if (!isQuestion && left === undefined) return holdConversation({ model, asks, thinking, way }, context);
+      const model = await modelFor(gateway, options, context);
+      if (!isQuestion) return holdConversation({ model, asks, thinking, way }, context);
       const content = [{ type: "text", text: question }, ...files];
       const messages = [...asks.messages, { role: "user" as const, content }];
-      const turn =
-        left === undefined
-          ? askTurn({ ...asks, model: model.name, messages }, way, reading)
-          : resumedTurn(left, way, reading);
+      const turn = askTurn({ ...asks, model: model.name, messages }, way, reading);
       const shown = await showAnswer(turn, leave, options, context);
       if (typeof shown === "string") {
-        out.note(shown === "left" ? "The answer goes on. `millrace chat --resume` shows it." : "Cancelled.");
+        out.note(shown === "left" ? "The answer goes on. `millrace tail --follow` shows it." : "Cancelled.");
         return exitCodes.interrupted;
       }
       if (!options.json && !out.isTerminal) return exitCodes.ok;
