@@ -6,9 +6,11 @@ import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type Simulator, startSimulator } from "../../../simulator/index.ts";
 import type { CascadeId } from "../../base/ids.ts";
+import { Secret } from "../../base/secret.ts";
 import { listCascadeFiles } from "../../ide/cascades/cascade-files.ts";
 import { openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import { startGateway } from "../compose/start-gateway.ts";
+import { ask } from "../gateway-process/gateway-client.ts";
 import { readOrMakeKey } from "../gateway-process/key-file.ts";
 import { main } from "../main.ts";
 import { exitCodeOfFindings } from "../terminal/finding.ts";
@@ -151,16 +153,6 @@ describe.runIf(process.platform === "linux")("millrace doctor", () => {
     expect(again.stderr).toContain("it is there already");
   });
 
-  it("asks a question only when told to", async () => {
-    const env = { MILLRACE_IDE_ENDPOINT: `127.0.0.1:${simulator.port}`, ...byHand() };
-    const served = await startGateway({ homeFolder, env, accept: true });
-    onTestFinished(() => served.close());
-    const { code, stdout } = await millrace(["doctor", "--send"], byHand());
-    expect(stdout).toMatch(/✓ \S+ answered in/);
-    expect(code).toBe(0);
-    expect((await simulator.report()).messages).toHaveLength(1);
-  });
-
   it("lists and deletes old conversations of its own, and leaves the IDE's", async () => {
     const foreign = join(simulator.layout.cascades, "11111111-1111-4111-8111-111111111111.pb");
     await mkdir(simulator.layout.cascades, { recursive: true });
@@ -178,8 +170,7 @@ describe.runIf(process.platform === "linux")("millrace doctor", () => {
     const list = JSON.parse((await millrace(["doctor", "--conversations", "--json"], byHand())).stdout) as {
       data: { cascade_id: string }[];
     };
-    // The answer to the question above left one as well.
-    expect(list.data.map(({ cascade_id: id }) => id)).toEqual([old, expect.any(String)]);
+    expect(list.data.map(({ cascade_id: id }) => id)).toEqual([old]);
     expect((await listCascadeFiles(simulator.layout.codeiumFolder)).map(({ path }) => path)).toContain(oldFile);
 
     const clean = await millrace(["doctor", "--conversations", "--delete-older", "1d"], byHand());
@@ -192,6 +183,11 @@ describe.runIf(process.platform === "linux")("millrace doctor", () => {
   });
 
   it("asks the IDE that has a conversation open to delete it", async () => {
+    const env = { MILLRACE_IDE_ENDPOINT: `127.0.0.1:${simulator.port}`, ...byHand() };
+    const served = await startGateway({ homeFolder, env, accept: true });
+    onTestFinished(() => served.close());
+    const gateway = { url: served.url, key: new Secret(served.key) };
+    await ask(gateway, { text: "Hello", model: "swe-1.5" }, AbortSignal.timeout(60_000));
     const own = { MILLRACE_IDE_ONLY_HOME: simulator.home }; // the process is looked for, this test's IDE only
     const { stdout } = await millrace(["doctor", "--conversations", "--json"], own);
     const { data } = JSON.parse(stdout) as { data: { cascade_id: string; open_in: string | null }[] };
@@ -204,7 +200,7 @@ describe.runIf(process.platform === "linux")("millrace doctor", () => {
 
 it.each([
   [["--delete-older", "1d"], "--delete-older works only with --conversations."],
-  [["--contract", "--send"], "--send and --contract do not work together."],
+  [["--contract", "--conversations"], "--contract and --conversations do not work together."],
 ])("doctor %j is refused", async (argv, message) => {
   const io = fakeIo({ homeFolder: tmpdir() });
   expect(await main(["doctor", ...argv], io, [doctorCommand])).toBe(64);

@@ -4,18 +4,15 @@ import { hostname } from "node:os";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { userName } from "../../base/node/user.ts";
 import type { DiscoveryResult } from "../../ide/ide.ts";
-import { chatModel } from "../chat/answer-facts.ts";
 import { type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { withFinder } from "../compose/compose-ide.ts";
-import { withGateway } from "../compose/use-gateway.ts";
 import { parseServeTable, readConfig } from "../config/read-config.ts";
 import { countOf, printContract, runContract, withoutSecrets } from "../doctor/contract/run-contract.ts";
 import { showConversations } from "../doctor/conversations.ts";
 import { type KnownNames, redactedJson, redactor } from "../doctor/redact.ts";
 import { examine, render } from "../doctor/report.ts";
-import { ask, spell } from "../gateway-process/gateway-client.ts";
 import { readKey } from "../gateway-process/key-file.ts";
-import { duration, flag, modelOption, text } from "../options.ts";
+import { duration, flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
@@ -24,12 +21,10 @@ import { jsonText } from "../terminal/foreign-text.ts";
 import { serveCommand } from "./serve.ts";
 
 const options = {
-  send: flag("ask a model one short question; this uses some of your plan"),
   contract: flag("compare the IDE on this machine with what Millrace expects of it"),
   conversations: flag("list the conversations that Millrace made in the IDE, and their size on disk"),
   deleteOlder: duration("with --conversations: delete those that did not change for this time", undefined),
   report: text("write the report to this file, without keys, names and addresses", "<file.json>"),
-  model: modelOption("with --send: model to ask"),
   json: flag("print JSON"),
   ...ownGatewayOptions,
 } as const;
@@ -38,12 +33,11 @@ type Options = OptionValues<typeof options>;
 export const doctorCommand = defineCommand({
   ...outlines.doctor,
   description:
-    "Checks the running IDEs, the gateway, its key, its store and the disk space of conversations. It changes nothing and costs nothing; only --send asks a model, and only --delete-older deletes. Exits with 0 if all is well, with 1 if there are warnings, else with the code of the worst problem.",
+    "Checks the running IDEs, the gateway, its key, its store and the disk space of conversations. It changes nothing and costs nothing; only --delete-older deletes. Exits with 0 if all is well, with 1 if there are warnings, else with the code of the worst problem.",
   options,
   examples: [
     ["millrace doctor", "one screen"],
     ["millrace doctor --report doctor.json", "to attach to a bug report"],
-    ["millrace doctor --send", "test the whole way to a model"],
     ["millrace doctor --contract --report contract.json", "to attach to an issue: what differs from the documentation"],
     ["millrace doctor --conversations", "what Millrace began in the IDE, the least recently used first"],
     ["millrace doctor --conversations --delete-older 7d", "delete what did not change for a week"],
@@ -55,10 +49,7 @@ export const doctorCommand = defineCommand({
     if (options.report !== undefined && existsSync(options.report))
       throw cannotWrite(options.report, "it is there already"); // before anything is asked
     if (options.contract) return contract(options, context);
-    const { report, found } = await examine(options, context, async () => [
-      ...checkConfig(context.settings.configFile),
-      ...(options.send ? [await send(options, context)] : []),
-    ]);
+    const { report, found } = await examine(options, context, checkConfig(context.settings.configFile));
     const settings = Object.entries(io.env).filter(([name]) => name.startsWith("MILLRACE_"));
     const whole = { ...report, settings: Object.fromEntries(settings) };
     if (options.report !== undefined)
@@ -71,20 +62,16 @@ export const doctorCommand = defineCommand({
   },
 });
 
-/** The options of which one line has one at most. */
-const looks = ["send", "contract", "conversations"] as const;
-
 /** Throws `invalid_request` for options that have no meaning together. */
 function checkTogether(typed: ReadonlySet<string>): void {
   if (typed.has("deleteOlder") && !typed.has("conversations"))
     throw new MillraceError("invalid_request", "--delete-older works only with --conversations.", {
       hint: "Use `millrace doctor --conversations --delete-older 7d`.",
     });
-  const [first, second] = looks.filter((name) => typed.has(name));
-  if (second === undefined) return;
-  throw new MillraceError("invalid_request", `--${first} and --${second} do not work together.`, {
-    hint: "Leave one of them out.",
-  });
+  if (typed.has("contract") && typed.has("conversations"))
+    throw new MillraceError("invalid_request", "--contract and --conversations do not work together.", {
+      hint: "Leave one of them out.",
+    });
 }
 
 const written = (path: string) => `Written to ${path}. Look through it before you send it.`;
@@ -140,28 +127,6 @@ async function knownOf(
     // a key file that cannot be used is a finding already; its key is not known
   }
   return { secrets, home: io.homeFolder, user: userName(), hostName: hostname() };
-}
-
-/**
- * Asks the model asked for, else the account's default, one short question end to end. The only thing the doctor does that costs: done
- * when asked for, once.
- */
-async function send(options: Options, context: CommandContext): Promise<Finding> {
-  const { io, signal } = context;
-  const startedAt = io.clock.monotonic();
-  try {
-    return await withGateway(options, context, async (gateway) => {
-      const { name: model } = await chatModel(gateway, options.model, signal);
-      const answer = await ask(gateway, { text: "Answer with the one word: ready", model }, signal);
-      const took = spell(io.clock.monotonic() - startedAt);
-      return answer === ""
-        ? finding("answer", "error", `${model} gave an empty answer after ${took}`, "Try another model with --model.")
-        : finding("answer", "ok", `${model} answered in ${took}`);
-    });
-  } catch (error) {
-    if (signal.aborted || !isMillraceError(error)) throw error;
-    return finding("answer", "error", `A question was not answered: ${error.message}`, error.hint);
-  }
 }
 
 /** Writes a report that is clean already (0600); a file that is there is not replaced. Throws `invalid_request`. */

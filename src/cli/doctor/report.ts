@@ -32,11 +32,7 @@ type DoctorReport = Awaited<ReturnType<typeof examine>>["report"];
 /**
  * Runs every check; the worst findings first, each kind in the order of the checks. Answers the result of the discovery too.
  */
-export async function examine(
-  options: GatewayCommandOptions,
-  context: CommandContext,
-  more: () => Promise<readonly Finding[]>,
-) {
+export async function examine(options: GatewayCommandOptions, context: CommandContext, more: readonly Finding[]) {
   const { io, settings, signal } = context;
   const overrides = overridesOf(io, options);
   const schemas = openSchemas();
@@ -68,7 +64,7 @@ export async function examine(
       ...besideAgent(ofIdes, backend),
       ...(said ? ofAgents.filter(({ what }) => what !== backend.why) : ofAgents),
       ...(await checkHosts(settings.folder, io.platform)),
-      ...(await more()),
+      ...more,
       ...ofGateway,
       ...checkService(settings.folder),
       ...ofKey,
