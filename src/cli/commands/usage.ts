@@ -8,7 +8,7 @@ import { parseSince, parseTime } from "../../usage/since.ts";
 import { type Command, type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { type LimitsSource, type WithLimits, withLimits } from "../compose/limits-source.ts";
 import { notedLimits } from "../limits/limits-file.ts";
-import { choice, duration, flag, ideChoice, integer, text } from "../options.ts";
+import { choice, flag, ideChoice, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { limitsTable, printElsewhere, printSpend, spellInstant } from "../terminal/usage-table.ts";
@@ -25,9 +25,6 @@ const options = {
     initial: undefined,
   }),
   window: text("with --min-remaining: check only this limit, by its name in --json, such as weekly", "<id>"),
-  maxAge: duration("with --min-remaining: refuse a reading that is older than this", undefined, {
-    defaultText: "the reading's own time to expire",
-  }),
   wide: flag("with --since or --by: show all columns and whole names, even on a narrow terminal"),
   json: flag("print JSON, as GET /v1/limits and GET /v1/usage"),
 } as const;
@@ -38,7 +35,7 @@ export function usageCommand(withSource: WithLimits = withLimits): Command {
   return defineCommand({
     ...outlines.usage,
     description:
-      "Shows the limits of every running IDE, when each resets, and whether it lasts until then. The tick in a bar marks an even pace. With --since or --by it shows what the gateway's turns used. `~` marks numbers that are partly estimated. With --min-remaining it is a check for scripts: it exits with 0 if every limit has that share left, with 1 if one has less, with 75 if the reading is older than --max-age, with 69 if nothing is known, and with 64 if there is no such limit.",
+      "Shows the limits of every running IDE, when each resets, and whether it lasts until then. The tick in a bar marks an even pace. With --since or --by it shows what the gateway's turns used. `~` marks numbers that are partly estimated. With --min-remaining it is a check for scripts: it exits with 0 if every limit has that share left, with 1 if one has less, with 69 if nothing is known, and with 64 if there is no such limit.",
     options,
     examples: [
       ["millrace usage", "what is left now"],
@@ -151,10 +148,9 @@ async function report(options: UsageOptions, source: LimitsSource, context: Comm
 type Floor = UsageOptions & { readonly minRemaining: number };
 type LimitVerdict = ReturnType<typeof checkLimits>[number];
 
-/** The exit code for a script: 0 enough, 1 not, 75 too old a reading, 69 not known. */
+/** The exit code for a script: 0 enough, 1 not, 69 not known. */
 function exitCodeOf(checked: readonly LimitVerdict[]): number {
   if (checked.some(({ enough }) => enough === false)) return exitCodes.negative;
-  if (checked.some((entry) => entry.too_old)) return exitCodes.tryAgain;
   return checked.some(({ enough }) => enough === null) ? exitCodes.unavailable : exitCodes.ok;
 }
 
@@ -180,18 +176,14 @@ function checkLimits(limits: LimitsEnvelope, asked: Floor) {
   return chosen.map(({ of, window }) => {
     const nowMs = Date.parse(limits.now);
     // A minute-old reading still counts here, also if a turn ended since; an expired reading does not.
-    const ageMs = nowMs - Date.parse(of.fetched_at);
-    const tooOld = asked.maxAge !== undefined && ageMs > asked.maxAge;
-    const isExpired = asked.maxAge === undefined ? Date.parse(of.expires_at) < nowMs : tooOld;
-    const left = isExpired ? undefined : remainingPercent(window, nowMs);
+    const left = Date.parse(of.expires_at) < nowMs ? undefined : remainingPercent(window, nowMs);
     return {
       ide: of.ide,
       product: of.product || productOfIde(of.ide),
       window: window.id,
       remaining_percent: left === undefined || left === Infinity ? null : left,
       enough: left === undefined ? null : left >= asked.minRemaining,
-      age_seconds: Math.round(ageMs / 1000),
-      too_old: tooOld,
+      age_seconds: Math.round((nowMs - Date.parse(of.fetched_at)) / 1000),
     };
   });
 }
@@ -206,12 +198,10 @@ function remainingPercent(window: LimitsWindowEnvelope, nowMs: number): number |
 
 /** One checked limit in words. */
 function spellChecked(
-  { product, window, remaining_percent: left, enough, ...read }: LimitVerdict,
+  { product, window, remaining_percent: left, enough }: LimitVerdict,
   { minRemaining }: Floor,
 ): string {
   const name = `${product}, ${window}`;
-  const age = read.age_seconds < 60 ? `${read.age_seconds} s` : durationInWords(read.age_seconds * 1000);
-  if (read.too_old) return `${name}: read ${age} ago, longer than --max-age allows.`;
   if (enough === null) return `${name}: not known.`;
   if (left === null) return `${name}: unlimited.`;
   return `${name}: ${Math.floor(left * 10) / 10} % left, ${enough ? "enough" : `less than ${minRemaining} %`}.`;
