@@ -54,15 +54,7 @@ async function useAll(ide: Simulator, served: GatewayProcess, model: string): Pr
     "/openapi.json",
   ])
     await (await fetch(served.url + path, { headers })).arrayBuffer();
-  for (const argv of [
-    ["doctor"],
-    ["models"],
-    ["usage"],
-    ["doctor", "--conversations"],
-    ["status"],
-    ["keys"],
-    ["config", "check"],
-  ])
+  for (const argv of [["doctor"], ["models"], ["usage"], ["doctor", "--conversations"], ["status"], ["keys"]])
     await millrace(argv, { home: ide.home, ...watched });
 }
 

@@ -36,24 +36,6 @@ const pathCommand = defineCommand({
   run: (_, { out, settings }) => Promise.resolve(out.line(settings.configFile)),
 });
 
-const checkCommand = defineCommand({
-  name: "check",
-  summary: "Check the configuration file",
-  options: {},
-  run(_, { io, out, settings: { configFile: file } }) {
-    checkServeTable(readConfig(file), file, io);
-    out.line(existsSync(file) ? `${file} has no errors.` : `There is no ${file}, so the defaults apply.`);
-    return Promise.resolve();
-  },
-});
-
-const schemaCommand = defineCommand({
-  name: "schema",
-  summary: "Print the file's JSON schema, for an editor",
-  options: {},
-  run: (_, { out }) => Promise.resolve(out.write(`${JSON.stringify(configJsonSchema(serveCommand), null, 2)}\n`)),
-});
-
 const getCommand = defineCommand({
   name: "get",
   summary: "Show a setting, or all: its value and where that comes from",
@@ -148,13 +130,12 @@ export const configCommand = defineCommand({
   description:
     "The configuration file sets the options of serve, under [serve]; agents have their own tables. A variable wins over the file, and an option on the command line over both.",
   options: {},
-  subcommands: [getCommand, setCommand, unsetCommand, checkCommand, pathCommand, schemaCommand],
+  subcommands: [getCommand, setCommand, unsetCommand, pathCommand],
   examples: [
     ["millrace config set model claude-opus", "the default model"],
     ["millrace config set retention 7d", "keep answers for a week"],
     ["millrace config set serve.port 42200", "from the next start on"],
     ["millrace config get", "every setting and where it comes from"],
-    ["millrace config check", "is the file right?"],
   ],
   run: (input, context) => getCommand.run({ ...input, options: { json: false, wide: false } }, context),
 });
