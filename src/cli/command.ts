@@ -1,4 +1,4 @@
-import type { Completable, OptionSpec } from "./options.ts";
+import type { OptionSpec } from "./options.ts";
 import type { Settings } from "./settings.ts";
 import type { Io, Output } from "./terminal/output.ts";
 
@@ -20,8 +20,6 @@ export interface ArgumentSpec {
   readonly summary: string;
   readonly required: boolean;
   readonly variadic: boolean;
-  /** What a shell completes it with. */
-  readonly completes?: Completable;
 }
 
 type Options = Readonly<Record<string, OptionSpec<unknown>>>;

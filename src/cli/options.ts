@@ -4,9 +4,6 @@ import { type IdeName, ideName, variantOf } from "../base/ide-name.ts";
 import { Secret } from "../base/secret.ts";
 import { nearestWord } from "./terminal/spell.ts";
 
-/** Names that only this machine knows, and that a shell completes. */
-export type Completable = "clients" | "models" | "turns";
-
 /** One option of a command, as data: help, parsing and documentation read the same value. */
 export interface OptionSpec<T> {
   readonly summary: string;
@@ -25,8 +22,6 @@ export interface OptionSpec<T> {
   readonly isOfServe?: true;
   /** A setting of `[serve]` with the same name is its default. */
   readonly isSetting?: true;
-  /** What a shell completes its value with. */
-  readonly completes?: Completable;
   /** Throws `invalid_request` that names the valid values. */
   readonly parse: (raw: string) => T;
 }
@@ -57,7 +52,7 @@ export function text(summary: string, value: string, common: Common = {}): Optio
 /** The model that a command begins with. */
 export function modelOption(summary: string): OptionSpec<string | undefined> {
   const common = { short: "m", env: "MILLRACE_MODEL", defaultText: "that of `config set model`, else the account's" };
-  return { ...text(summary, "<name>", common), isSetting: true, completes: "models" };
+  return { ...text(summary, "<name>", common), isSetting: true };
 }
 
 /** A program and its arguments, as words of one text. */

@@ -1,5 +1,4 @@
 import type { Command, CommandGroup } from "./command.ts";
-import type { Completable } from "./options.ts";
 
 /** A command's entry in the list of commands: printing the list loads no command. */
 export type CommandOutline = Pick<Command, "name" | "summary" | "arguments"> & Required<Pick<Command, "group">>;
@@ -26,11 +25,7 @@ export const everyday: ReadonlySet<string> = new Set([
 /** The outline of every command, in the order of the help. */
 export const outlines = {
   init: outline("init", "Set up", "Set everything up, step by step"),
-  setup: outline("setup", "Set up", "Configure a client to use the gateway", [
-    "[client]",
-    "name of the client",
-    "clients",
-  ]),
+  setup: outline("setup", "Set up", "Configure a client to use the gateway", ["[client]", "name of the client"]),
   chat: outline("chat", "Use", "Ask a question, or hold a conversation", ["[question...]", "what to ask"]),
   serve: outline("serve", "Serve", "Serve the IDE's models on 127.0.0.1 until Ctrl-C"),
   stop: outline("stop", "Serve", "Stop the gateway"),
@@ -45,13 +40,12 @@ export const outlines = {
   tail: outline("tail", "Look", "Show the answer of a turn; `--follow` follows it while it runs", [
     "[turn]",
     "id of a turn (turn_…) or its end",
-    "turns",
   ]),
   run: outline(
     "run",
     "Use",
     "Start a client on the gateway, without changing its files",
-    ["[client]", "name of the client", "clients"],
+    ["[client]", "name of the client"],
     ["[args...]", "arguments for the client"],
   ),
   models: outline("models", "Look", "List the models that you can use, and their names", [
@@ -86,14 +80,13 @@ function outline(
   name: string,
   group: CommandGroup,
   summary: string,
-  ...given: readonly (readonly [form: string, summary: string, completes?: Completable])[]
+  ...given: readonly (readonly [form: string, summary: string])[]
 ): CommandOutline {
-  const specs = given.map(([form, what, completes]) => ({
+  const specs = given.map(([form, what]) => ({
     name: form.replace(/[^\w-]/g, ""),
     summary: what,
     required: form.startsWith("<"),
     variadic: form.includes("..."),
-    ...(completes === undefined ? {} : { completes }),
   }));
   return { name, summary, group, arguments: specs };
 }

@@ -20,10 +20,7 @@ const has = (shell: string) => spawnSync(shell, ["--version"]).status === 0;
 /** The words that can follow; the last one typed is not complete, and a shell leaves out what does not begin with it. */
 test.each<readonly [typed: readonly string[], offered: readonly string[]]>([
   [["serv"], ["serve", "service"]],
-  [
-    ["config", "s"],
-    ["set", "schema"],
-  ],
+  [["config", "s"], ["set"]],
   [
     ["serve", "--allow"],
     ["--allow-host", "--allow-origin"],
@@ -36,8 +33,6 @@ test.each<readonly [typed: readonly string[], offered: readonly string[]]>([
   [["restart", "--w"], ["--wait"]],
   [["setup", "cod"], ["codex"]],
   [["run", "cod"], ["codex"]],
-  [["tail", "2v"], []], // no gateway runs: nothing to complete
-  [["chat", "-m", "op"], []],
 ])("%j is completed by %j", async (typed, offered) => {
   const io = fakeIo({ homeFolder });
   expect(await main(["completion", "words", "--", ...typed.slice(0, -1)], io)).toBe(0);

@@ -1,10 +1,7 @@
-import { isMillraceError, MillraceError } from "../../base/errors.ts";
-import { mostTurns, newestTurns } from "../chat/pick-turn.ts";
+import { MillraceError } from "../../base/errors.ts";
 import { clients } from "../clients/clients.ts";
-import { listModels } from "../clients/target.ts";
-import { type Command, type CommandContext, defineCommand } from "../command.ts";
-import { findGateway } from "../gateway-process/gateway-client.ts";
-import { type Completable, kebab } from "../options.ts";
+import { type Command, defineCommand } from "../command.ts";
+import { kebab } from "../options.ts";
 import { outlines } from "../outlines.ts";
 
 /** The script of each shell: it asks Millrace for the words that can follow those before the cursor, and files where there are none. */
@@ -47,7 +44,7 @@ export function completionCommand(load: (argv: readonly string[]) => Promise<rea
   return defineCommand({
     ...outlines.completion,
     description:
-      "Prints a script that completes commands, options and their values, also the names of clients, models and turns; for the last two a gateway must run. Load it in the shell's start file.",
+      "Prints a script that completes commands, options and their values, and the names of clients. Load it in the shell's start file.",
     options: {},
     examples: [
       ['eval "$(millrace completion bash)"', "in ~/.bashrc"],
@@ -55,10 +52,9 @@ export function completionCommand(load: (argv: readonly string[]) => Promise<rea
       ["millrace completion fish | source", "in ~/.config/fish/config.fish"],
       ["millrace.cmd completion powershell | Out-String | Invoke-Expression", "in the file that $PROFILE names"],
     ],
-    async run({ args: [shell, ...typed] }, context) {
-      const { out } = context;
+    async run({ args: [shell, ...typed] }, { out }) {
       if (shell === "words") {
-        for (const word of await wordsAfter(typed, await load(typed), context)) out.line(word);
+        for (const word of wordsAfter(typed, await load(typed))) out.line(word);
         return;
       }
       const script = scriptOf.get(shell ?? "");
@@ -70,37 +66,15 @@ export function completionCommand(load: (argv: readonly string[]) => Promise<rea
 }
 
 /** The words that can follow: the values of the option before, else subcommands, options, and what the next argument names. */
-async function wordsAfter(
-  typed: readonly string[],
-  commands: readonly Command[],
-  context: CommandContext,
-): Promise<readonly string[]> {
+function wordsAfter(typed: readonly string[], commands: readonly Command[]): readonly string[] {
   let at: Partial<Command> = { subcommands: commands };
   for (const word of typed) at = at.subcommands?.find(({ name }) => name === word) ?? at;
   const options = Object.entries(at.options ?? {}).map(([name, spec]) => ({ ...spec, name: `--${kebab(name)}` }));
   const before = options.find(
     ({ name, short, value }) => value !== undefined && [name, `-${short}`].includes(typed.at(-1) ?? ""),
   );
-  if (before !== undefined) return [...(before.choices ?? []), ...(await namesOf(before.completes, context))];
-  const completes = at.arguments?.find((argument) => argument.completes !== undefined)?.completes;
+  if (before !== undefined) return before.choices ?? [];
+  const takesClient = at.arguments?.some(({ name }) => name === "client") === true;
   const own = [...(at.subcommands ?? []), ...options].map(({ name }) => name);
-  return [...own, "--help", ...(await namesOf(completes, context))];
-}
-
-/** The names that only this machine knows. A gateway that does not answer has none: a shell cannot show an error. */
-async function namesOf(
-  what: Completable | undefined,
-  { settings, signal }: CommandContext,
-): Promise<readonly string[]> {
-  if (what === undefined) return [];
-  if (what === "clients") return clients.map(({ name }) => name);
-  const gateway = await findGateway(settings, signal).catch(() => undefined);
-  if (gateway === undefined) return [];
-  try {
-    if (what === "models") return (await listModels(gateway, signal)).map(({ id }) => id);
-    return (await newestTurns(gateway, mostTurns, signal)).map(({ id }) => id.slice(-8));
-  } catch (error) {
-    if (isMillraceError(error)) return [];
-    throw error;
-  }
+  return [...own, "--help", ...(takesClient ? clients.map(({ name }) => name) : [])];
 }
