@@ -198,7 +198,7 @@ interface Failure {
 
 /**
  * A failed turn as a status. Once the conversation existed upstream, the prompt may have cost credits, so a header tells
- * the SDKs not to retry. Source: test/requirements.ts.
+ * the SDKs not to retry. Source: docs/dev/wire/requirements.json.
  */
 function failedReply(
   c: GatewayContext,

@@ -282,7 +282,7 @@ export class AnswerFold {
     const block = this.#open;
     if (block === undefined) return;
     this.#open = undefined;
-    // Clients parse the arguments of a call without parameters too. Source: test/requirements.ts.
+    // Clients parse the arguments of a call without parameters too. Source: docs/dev/wire/requirements.json.
     if (block.kind === "tool_call" && !block.freeform && block.arguments.trim() === "")
       this.#append(block, "{}", steps);
     steps.push({ type: "close", block });

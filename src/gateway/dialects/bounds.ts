@@ -1,7 +1,7 @@
 /** The most of each thing that a client sends, in every API. What is not named here is bounded by the body as a whole. */
 export const bounds = {
   body: {
-    /** Images inside requests make bodies large. Source: test/requirements.ts. */
+    /** Images inside requests make bodies large. Source: docs/dev/wire/requirements.json. */
     bytes: 64 * 1024 * 1024,
     /** Bytes beside images and files. */
     text: 8 * 1024 * 1024,

@@ -150,7 +150,7 @@ export function corsHeaders(origin: string | null): Readonly<Record<string, stri
 
 /**
  * The answer to a preflight whose origin the guard let pass. Requested headers are echoed (the SDKs send a dozen
- * `x-stainless-*`), each checked to be a header name. Source: test/requirements.ts.
+ * `x-stainless-*`), each checked to be a header name. Source: docs/dev/wire/requirements.json.
  */
 export function preflight(headers: Headers): Reply {
   const origin = headers.get("origin");

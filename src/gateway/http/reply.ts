@@ -84,7 +84,7 @@ export function callerHeaders(
 
 /**
  * Headers of every event stream: never cached, never compressed, never held back by a proxy.
- * Source: test/requirements.ts.
+ * Source: docs/dev/wire/requirements.json.
  */
 export const sseHeaders: Readonly<Record<string, string>> = {
   "content-type": "text/event-stream; charset=utf-8",

@@ -46,7 +46,7 @@ export function deploymentOf(pathname: string): string | undefined {
 /**
  * The path that a route is looked up by. Base addresses are written in many ways, and programs add `/v1` or `/api` to them: so all door
  * words at the start are one, the last of `v1`, `v1beta` and `api`; a route of the vendors' APIs is one of `/v1` without them too. Slashes are
- * single, none is at the end; `/openai/deployments/NAME/…` (Azure) is what follows. Source: test/requirements.ts.
+ * single, none is at the end; `/openai/deployments/NAME/…` (Azure) is what follows. Source: docs/dev/wire/requirements.json.
  */
 export function foldPath(pathname: string): string {
   const path = pathname

@@ -9,14 +9,14 @@ import { defineRoute, limitIn } from "./route.ts";
 
 /**
  * The live list has no dates; clients compare polls, so every model has this one.
- * Source: test/requirements.ts.
+ * Source: docs/dev/wire/requirements.json.
  */
 const created = Date.UTC(2025, 0, 1) / 1000;
 
 /** The same as a time. */
 const createdAt = new Date(created * 1000).toISOString();
 
-/** Claude Code shows only ids that begin with `claude` or `anthropic`. Source: test/requirements.ts. */
+/** Claude Code shows only ids that begin with `claude` or `anthropic`. Source: docs/dev/wire/requirements.json. */
 const anthropicPrefix = "anthropic/";
 
 /** Every model in the one order, and when it was used last (epoch ms by UID). Throws as listing them does. */

@@ -10,7 +10,7 @@ const instead =
 const ofGemini = "Served of it are the models, generateContent, streamGenerateContent and countTokens.";
 const history = "Send the whole history each time, or continue a stored response by `previous_response_id`.";
 
-/** APIs that clients look for and that are not here, by path, and what to use. Source: test/requirements.ts. */
+/** APIs that clients look for and that are not here, by path, and what to use. Source: docs/dev/wire/requirements.json. */
 const unserved: readonly {
   readonly path: RegExp;
   /** Without it, any method. */
@@ -83,7 +83,7 @@ export function unservedApi(asked: string, path: string): Refusal | undefined {
 
 /**
  * Says why a request is not served, and what to do: another method, the API that is not here, or the route whose name is nearest.
- * `there`: the routes of its path. Source: test/requirements.ts.
+ * `there`: the routes of its path. Source: docs/dev/wire/requirements.json.
  */
 export function refusalAt(
   c: Pick<GatewayContext, "method" | "path" | "header">,

@@ -53,7 +53,7 @@ function namedIn(path: string): number {
   return path.replaceAll(/\{\w+\}/g, "").length;
 }
 
-/** Whether a route answers without a key: its answer tells only that a gateway is here. Source: test/requirements.ts. */
+/** Whether a route answers without a key: its answer tells only that a gateway is here. Source: docs/dev/wire/requirements.json. */
 export function isOpen(method: string, path: string): boolean {
   return openRoutes.has(`${method === "HEAD" ? "GET" : method} ${path}`);
 }

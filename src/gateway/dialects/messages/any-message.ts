@@ -5,7 +5,7 @@ import type { History, Speaker, WireMessage } from "../history.ts";
 import { parseBlockMessage } from "./block-message.ts";
 import { parseChatMessage } from "./chat-message.ts";
 
-/** `messages` of a request. Each is read by its role and form. Source: test/requirements.ts. */
+/** `messages` of a request. Each is read by its role and form. Source: docs/dev/wire/requirements.json. */
 export const messagesSchema = z.array(z.unknown()).min(1, "At least one message is needed.");
 
 /** Whose form a message has: Chat Completions put calls beside the content, Messages put calls and results into it. */

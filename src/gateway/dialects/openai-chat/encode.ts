@@ -36,7 +36,7 @@ const chatForm: ChunkForm = {
 
 /**
  * Chat completion chunks. The role is sent once, first. One chunk carries the finish reason, and usage follows it if the client asked.
- * `[DONE]` is last, and only after a complete answer. Source: test/requirements.ts.
+ * `[DONE]` is last, and only after a complete answer. Source: docs/dev/wire/requirements.json.
  *
  * Text that was sent cannot be taken back when the upstream rewrites it. If the new text continues the old one, the rest is sent.
  * Otherwise the chunk carries `millrace: { rewritten: <the whole text after this chunk> }`, and its delta holds the text that makes
@@ -135,7 +135,7 @@ function wholeCall(block: ToolCallBlock): Delta {
 
 /**
  * An error in the middle of a stream: the SDKs throw on a member `error`. No `[DONE]` follows, since the answer is not
- * complete. Source: test/requirements.ts.
+ * complete. Source: docs/dev/wire/requirements.json.
  */
 export function encodeStreamError(error: ErrorRecord, requestId: string): WireEvent {
   return { data: writeJson(encodeOpenAiError(error, requestId).body) };

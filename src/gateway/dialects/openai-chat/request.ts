@@ -46,7 +46,7 @@ export interface ChatWire {
  * Parses a chat completion request. Members that would change the answer and that Millrace cannot honour are refused by name (`n`,
  * `logprobs`, audio). Hints (`store`, `metadata`, `temperature`, `seed`, `user`) and unknown members are ignored.
  *
- * @throws MillraceError `invalid_request`. Source: test/requirements.ts.
+ * @throws MillraceError `invalid_request`. Source: docs/dev/wire/requirements.json.
  */
 export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: ChatWire } {
   const parsed = parseBody(chatBody, body);
