@@ -50,8 +50,6 @@ export async function fetchPackage(name: string, version: string): Promise<strin
 }
 
 const programs: Readonly<Record<string, string>> = {
-  "@cognitionai/devin-review-linux-x64@2026.2.3-4":
-    "sha512-YZUxgterynGvm3Um9bA1TW4hjx+rzzLb2lcmlin24uC8rSZXVlRU0QRVLYgPP/YuKuDy6JLqmc+0saGM2/dIzw==",
   "antigravity-usage@0.2.6":
     "sha512-0GwvJtBvioLr/3HyJvK+67IUaXrB9wUxwsO4e6zX1GgwC/ycvYpE4XVggRhH7FzF1iEnMpIwCdAtXUteXpRB3w==",
 };
