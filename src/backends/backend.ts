@@ -133,8 +133,6 @@ export interface RunOptions {
   readonly onEndsWithGateway?: (ends: boolean) => void;
   /** Called when the clean-up at the end failed: the conversation is still there, and `archive` must be called for it later. */
   readonly onLeft?: (cascadeId: CascadeId) => void;
-  /** Called after the end when the upstream wrote more text of the answer since: that part is lost. */
-  readonly onTailLost?: () => void;
 }
 
 /** Finds the backend for a turn. Throws `ide_not_running`, `not_signed_in`, `backend_retired`, `upstream_failed`. */

@@ -12,8 +12,6 @@ export interface TurnLifecycle {
   readonly turn_adopted: TurnRecord;
   /** At the end of a turn in which the IDE's agent looked something up. */
   readonly ide_read: { readonly turnId: TurnId; readonly ideTools: IdeToolNames };
-  /** The IDE wrote more text of an answer after its end: the answer lacks it. */
-  readonly turn_tail_lost: { readonly turnId: TurnId };
   readonly turn_problem: {
     readonly event: "turn_run_failed" | "turn_adopt_failed" | "turn_upkeep_failed";
     readonly turnId: TurnId | undefined;

@@ -64,8 +64,7 @@ export class RunningTurns {
       if (ends) this.#endWithGateway.add(turnId);
       else this.#endWithGateway.delete(turnId);
     };
-    const onTailLost = () => events.emit("turn_tail_lost", { turnId });
-    return { keep: false, onAlive, onEndsWithGateway, onTailLost };
+    return { keep: false, onAlive, onEndsWithGateway };
   }
 
   /**

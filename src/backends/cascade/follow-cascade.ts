@@ -5,17 +5,8 @@ import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts
 import type { Batch } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
 import type { CascadeTurn, FollowerState } from "./follower.ts";
-import { lateTextMs } from "./late-text.ts";
 import { afterAnswer, afterFailure, isOutage, noPolls, type PollHistory, pollFailure } from "./poll-schedule.ts";
-import {
-  checkpointMs,
-  endedByGuess,
-  isConfirming,
-  patienceMs,
-  stopped,
-  stoppedHint,
-  wantsRun,
-} from "./turn-progress.ts";
+import { checkpointMs, isConfirming, patienceMs, stopped, stoppedHint, wantsRun } from "./turn-progress.ts";
 import type { RunSnapshot } from "./turn-view.ts";
 
 /**
@@ -24,17 +15,12 @@ import type { RunSnapshot } from "./turn-view.ts";
  */
 export async function* followCascade<State extends FollowerState, Snapshot>(
   turn: CascadeTurn<State, Snapshot>,
-  watch: {
-    /** Called before each poll; `mayEnd`: the poll may show the turn's end. */
-    readonly beforePoll?: (mayEnd: boolean) => void;
-    /** Called before the end is yielded where only a checkpoint says that it is the end. */
-    readonly onGuessedEnd?: () => void;
-  },
+  /** Called before each poll; `mayEnd`: the poll may show the turn's end. */
+  beforePoll: ((mayEnd: boolean) => void) | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
-  const { beforePoll, onGuessedEnd } = watch;
   const { follower, otherwise, start, cascadeId, current } = turn;
-  const { clock, pace, pacer, silenceMs, lateText } = turn.settings;
+  const { clock, pace, pacer, silenceMs } = turn.settings;
   const { onAlive } = turn.options;
   let state = follower.start(start);
   let history: PollHistory = noPolls;
@@ -63,10 +49,9 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
     if (otherwise !== undefined && failure !== undefined && pollFailure(failure) === "unimplemented") {
       const from = { ...start, sent: state.progress.sent };
       const { otherwise: _, ...rest } = turn;
-      return yield* followCascade({ ...rest, follower: otherwise, start: from }, watch, signal);
+      return yield* followCascade({ ...rest, follower: otherwise, start: from }, beforePoll, signal);
     }
     const readAtMs = now();
-    if (endedByGuess(state.progress)) onGuessedEnd?.();
     if (events.length > 0) yield events;
     if (events.some(isTerminal)) return;
 
@@ -77,7 +62,7 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
       const quietMs = answeredAtMs - (progress.changedAtMs ?? startedAtMs);
       const ageMs = answeredAtMs - startedAtMs;
       const length = progress.sent.text.length + progress.sent.thinking.length;
-      const confirmMs = confirming ? (lateText?.isExpected === true ? lateTextMs : checkpointMs) : undefined;
+      const confirmMs = confirming ? checkpointMs : undefined;
       const after = afterAnswer(history, { askedAtMs, answeredAtMs, ageMs, quietMs, confirmMs, length }, pace);
       history = after.history;
       const isDetour = state.mustReread || (progress.phase === "closing" && !confirming);

@@ -110,13 +110,4 @@ export interface CascadeSettings {
   /** How long a trajectory must show no trace of a prompt before it is believed that the server never took it. */
   readonly acceptGraceMs: number;
   readonly ideTools: IdeTools;
-  /** Of the build that the server is of. */
-  readonly lateText?:
-    | {
-        /** From the first time on, answers of the build end only after the later look. */
-        readonly isExpected: boolean;
-        /** Text came after the end of an answer. */
-        readonly note: () => void;
-      }
-    | undefined;
 }

@@ -13,7 +13,6 @@ import { CurrentServer, type ServerSource } from "../current-server.ts";
 import { estimatedUsage, summedUsage } from "../turn-usage.ts";
 import { followCascade } from "./follow-cascade.ts";
 import type { CascadeSettings, CascadeTurn, Follower, FollowerState, StartPoint } from "./follower.ts";
-import { lateTextMs, readAnswerNow } from "./late-text.ts";
 import { sendPrompt, wasAccepted } from "./send-prompt.ts";
 
 /** A trajectory that a turn has, and how far the turn went, for the clean-up at its end. */
@@ -26,10 +25,6 @@ interface CascadeSession {
   handedOver?: boolean;
   /** The turn was stopped before the caller could store the id, so the trajectory cannot be resumed. */
   unannounced?: boolean;
-  /** The caller asked for more after the end: it has stored that. */
-  passed?: boolean;
-  /** Looks once more for text of an answer that only a checkpoint ended; before the trajectory is archived. */
-  lookLate?: () => Promise<void>;
   /** The clean-up, once it has begun. */
   cleaning?: Promise<void>;
 }
@@ -97,9 +92,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       early = mayEnd ? readUsage(current, cascadeId, start.fromStep, signal) : undefined; // together with that poll
       if (early !== undefined) void bestEffort(early);
     };
-    let isGuessed = false;
-    const onGuessedEnd = () => (isGuessed = true);
-    for await (const batch of followCascade(turn, { beforePoll, onGuessedEnd }, signal)) {
+    for await (const batch of followCascade(turn, beforePoll, signal)) {
       for (const event of batch) if (event.type === "thinking") thinking += event.delta;
       const end = batch.at(-1);
       if (end === undefined || !isTerminal(end)) {
@@ -108,7 +101,6 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       }
       if (batch.length > 1) yield batch.slice(0, -1);
       session.ended = end.type === "finished" ? "finished" : "otherwise";
-      if (isGuessed && end.type === "finished") session.lookLate = () => lookLate(turn, end.text, signal);
       const usage = early ?? readUsage(current, cascadeId, start.fromStep, signal);
       const cleaning = cleanUp(session, current, options, signal);
       const [reported] = await Promise.all([usage, session.ended === "otherwise" ? cleaning : undefined]);
@@ -116,7 +108,6 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       if (reported !== undefined) yield [reported, end];
       else if (end.type === "finished") yield [estimatedUsage(prompt, { text: end.text, thinking }), end];
       else yield [end];
-      session.passed = true;
     }
   } catch (error) {
     if (signal.aborted) return;
@@ -126,7 +117,6 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
     leave();
     const keep = options.keep && session.handedOver === true;
     await cleanUp(session, current, { ...options, keep }, signal);
-    if (keep && session.passed === true) await session.lookLate?.(); // an answer that is asked for again has not ended
   }
 }
 
@@ -225,25 +215,6 @@ async function readUsage(current: CurrentServer, cascadeId: CascadeId, fromStep:
   }
 }
 
-/** Text that came after the end of an answer is lost: it is said, and the build's next answers end later. A stop does not wait for it. */
-async function lookLate<State extends FollowerState, Snapshot>(
-  turn: CascadeTurn<State, Snapshot>,
-  text: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const { clock, lateText } = turn.settings;
-  if (lateText?.isExpected !== false) return;
-  try {
-    await clock.sleep(lateTextMs, signal);
-    const now = await readAnswerNow(turn, () => clock.monotonic(), deadline(signal, usageMs));
-    if (now === undefined || now.length <= text.length) return;
-    lateText.note();
-    turn.options.onTailLost?.();
-  } catch {
-    // the turn's end stands, whether the server can be asked or not
-  }
-}
-
 /** Begins once. A trajectory that was found to have ended is only archived. */
 async function cleanUp(
   session: CascadeSession,
@@ -258,10 +229,7 @@ async function cleanUp(
   if (options.keep && ended === "finished") return;
   const { server } = current;
   const limit = deadline(new AbortController().signal, cleanUpMs); // the turn's own signal may have aborted
-  const archive = async () => {
-    await session.lookLate?.();
-    await bestEffort(server.archive(cascadeId, limit), () => options.onLeft?.(cascadeId));
-  };
+  const archive = () => bestEffort(server.archive(cascadeId, limit), () => options.onLeft?.(cascadeId));
   const stop = () => bestEffort(server.cancel(cascadeId, limit)).then(archive);
   session.cleaning = prompted && ended !== "finished" ? stop() : archive();
   await session.cleaning;

@@ -36,8 +36,8 @@ const lostIdleMs = 10_000;
 const lostIdleReports = 4;
 /** The same after a restart of the server. */
 const restartedIdleMs = 1_000;
-/** Where the server does not tell its status: a checkpoint that stands last this long ends the turn. */
-export const checkpointMs = 40;
+/** Where the server does not tell its status: a checkpoint that stands last this long ends the turn. Some builds write text for half a second after it. */
+export const checkpointMs = 1_000;
 /** Where it tells neither its status nor the end of a text: a text that rests is no whole answer, and is given up after this long. */
 const restMs = 5 * 60_000;
 /** Without any sign of life for this long, the run status is asked at every poll. */
@@ -123,11 +123,6 @@ export function isConfirming({ phase, run, view }: TurnProgress): boolean {
 export function patienceMs({ run, view }: TurnProgress, silenceMs: number): number {
   const isUntold = view.phase === "unmarked" && run !== undefined && run.status === undefined;
   return isUntold ? Math.min(restMs, silenceMs) : silenceMs;
-}
-
-/** Whether the turn ended only because a checkpoint followed its answer. On some builds text follows that by half a second. */
-export function endedByGuess({ phase, run, view }: TurnProgress): boolean {
-  return phase === "ended" && run !== undefined && run.status === undefined && endsByCheckpoint(view);
 }
 
 function endsByCheckpoint(view: TurnView): boolean {

@@ -105,8 +105,6 @@ export function openBackends(options: BackendsOptions): OpenBackends {
     ideTools: options.ideTools ?? ("read" as const),
   };
   const retired = new Set<string>();
-  /** Builds whose answers had text after their end. */
-  const late = new Set<string>();
   const moved = new Set<string>();
   let denied = false;
   let ide: IdeVariant | undefined;
@@ -159,13 +157,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
 
   function ofServer({ current, capabilities, key }: Server, kind: "cascade" | "raw_chat"): PromptRoute {
     if (kind === "raw_chat") return { backend: rawChatBackend(current.server), agent: undefined };
-    const lateText = {
-      get isExpected() {
-        return late.has(key);
-      },
-      note: () => void late.add(key),
-    };
-    const backend = cascadeBackend(options, current.server, capabilities, { ...settings, lateText });
+    const backend = cascadeBackend(options, current.server, capabilities, settings);
     const failover = { onRefused: noteRefusal(key), instead: insteadOfCascade };
     return { backend, agent: undefined, journal: options.journal, failover };
   }

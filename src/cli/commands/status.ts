@@ -107,7 +107,6 @@ export function statusLines(status: Status, { out }: Pick<CommandContext, "out">
     refused: gateway && spellRefused(gateway.refused),
     store: gateway?.storeProblem && spellStore(gateway.storeProblem),
     log: gateway?.logProblem,
-    "lost text": gateway?.tailLost && spellTailLost(gateway.tailLost),
     "new agents": gateway?.newerAgents.join("; "),
     agents: agents.map(spellHost).join(", "),
     clients: clients.length === 0 ? "none is set up: `millrace setup` does it" : `${clients.join(", ")} set up`,
@@ -256,10 +255,6 @@ function spellStore({ what, todo }: NonNullable<GatewayStatus["storeProblem"]>):
   return `New answers are in memory only. ${what} ${todo}`.trim();
 }
 
-function spellTailLost(turn: string): string {
-  return `the IDE wrote more text after the end of ${turn}; its next answers end a second later, and are whole`;
-}
-
 /** The other members have their names in JSON. */
 function encodeGateway({ file, backend, ...known }: GatewayStatus, promptsGoTo: string): object {
   return {
@@ -303,7 +298,6 @@ async function readGatewayStatus(
     lastFailure: await line("last failure", () => lastFailureOf(gateway, signal), null),
     storeProblem: storeProblemOf(health) ?? null,
     logProblem: health.details?.log_problem ?? null,
-    tailLost: health.details?.tail_lost ?? null,
     newerAgents: health.details?.newer_agents ?? [],
     refused: health.refused ?? { requests: 0, by: [] },
     blocked: health.blocked ?? [],

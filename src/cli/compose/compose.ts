@@ -77,8 +77,6 @@ export async function compose({ io, settings, options, log, home, ...allowed }: 
   const owner = `${home.id}/${instance}`;
 
   const events = new Emitter<GatewayLifecycle>();
-  let tailLost: string | undefined;
-  events.on("turn_tail_lost", ({ turnId }) => (tailLost = turnId));
   logLifecycle(events, log, { store: redis?.shown ?? storeFile, file: storeFile });
   const metrics = new GatewayMetrics(version());
   metrics.subscribe(events);
@@ -162,7 +160,7 @@ export async function compose({ io, settings, options, log, home, ...allowed }: 
     ides: ides.read,
     idesMark: ides.mark,
     agents: () => agentStats(agents),
-    healthDetails: healthDetails(finder, backends, { clock, log, tailLost: () => tailLost, agents: agents.opened }),
+    healthDetails: healthDetails(finder, backends, { clock, log, agents: agents.opened }),
     ideOf: (modelUid = "") => agentOfModel(modelUid) ?? backends.ide,
     models,
     contextTokens,

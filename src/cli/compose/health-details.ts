@@ -24,13 +24,10 @@ export function healthDetails(
   {
     clock,
     log = {},
-    tailLost,
     agents = [],
   }: {
     readonly clock: Clock;
     readonly log?: Pick<GatewayLog, "problem">;
-    /** The last turn whose answer lacks its end. */
-    readonly tailLost?: () => string | undefined;
     /** Those that are open. */
     readonly agents?: readonly Pick<AcpAgent, "newerThanTried">[];
   },
@@ -50,7 +47,7 @@ export function healthDetails(
   return async () => {
     looking ??= look();
     const details = (await within(looking, freshMs, clock)) ?? known;
-    return details && { ...details, log_problem: log.problem?.(), tail_lost: tailLost?.(), newer_agents: newer() };
+    return details && { ...details, log_problem: log.problem?.(), newer_agents: newer() };
   };
 }
 

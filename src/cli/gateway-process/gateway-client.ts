@@ -213,7 +213,6 @@ const healthSchema = z.looseObject({
     .looseObject({
       backend: backendSchema,
       log_problem: z.string().optional(),
-      tail_lost: z.string().optional(),
       newer_agents: z.array(z.string()).optional(),
     })
     .optional(),

@@ -44,7 +44,6 @@ export function logLifecycle(
   );
   events.on("agent_hostless", ({ agent, why }) => log.write("warn", "agent_hostless", { agent, why }));
   events.on("agent_noted", ({ agent, notices }) => log.write("info", "agent_noted", { agent, notices }));
-  events.on("turn_tail_lost", ({ turnId }) => log.write("warn", "turn_tail_lost", { turnId }));
   events.on("ide_found", (ide) => log.write("info", "ide_found", named(ide)));
   events.on("ide_lost", (ide) => log.write("info", "ide_lost", named(ide)));
 }
@@ -228,8 +227,6 @@ const sentences: Readonly<Record<string, (fields: Fields) => string>> = {
   agent_hostless: ({ agent, why }) =>
     `The agent ${asText(agent)} ends with this gateway, and its answers too, because its host did not start: ${asText(why)}`,
   agent_noted: ({ agent, notices }) => `The agent ${asText(agent)} says of itself: ${asText(notices)}`,
-  turn_tail_lost: ({ turnId }) =>
-    `The IDE wrote more text after the end of turn ${asText(turnId)}: the answer lacks it. This build's next answers end a second later, and are whole.`,
   ide_found: ({ product, pid }) => `Found ${asText(product)}, process ${asText(pid)}.`,
   ide_lost: ({ product, pid }) => `${asText(product)}, process ${asText(pid)}, is gone.`,
   turn_run_failed: ({ turnId, error }) => `Turn ${asText(turnId)} failed: ${firstLine(error)}`,
