@@ -11,8 +11,7 @@ import { transcriptFollower } from "./transcript-follower.ts";
 
 /**
  * The 2.x way: a trajectory per turn, followed by polling. By typed steps where the server answers them, by the transcript
- * otherwise; which one, the capabilities of the build say. A turn whose IDE is updated meanwhile goes on by the other way if the new
- * build lacks its own.
+ * otherwise; which one, the capabilities of the build say.
  */
 export function cascadeBackend(
   source: ServerSource,
@@ -20,12 +19,11 @@ export function cascadeBackend(
   capabilities: Capabilities,
   settings: CascadeSettings,
 ): Backend {
-  const bySteps = { source, server, settings, otherwise: transcriptFollower };
-  const byTranscript = { source, server, settings, otherwise: stepsFollower };
+  const parts = { source, server, settings };
   const run = (prompt: Prompt, from: ResumePoint | undefined, options: RunOptions, signal: AbortSignal) =>
     capabilities.steps
-      ? runCascade(stepsFollower, bySteps, { prompt, from, options }, signal)
-      : runCascade(transcriptFollower, byTranscript, { prompt, from, options }, signal);
+      ? runCascade(stepsFollower, parts, { prompt, from, options }, signal)
+      : runCascade(transcriptFollower, parts, { prompt, from, options }, signal);
   return {
     kind: "cascade",
     run: (prompt, options, signal) => run(prompt, undefined, options, signal),

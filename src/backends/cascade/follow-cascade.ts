@@ -19,7 +19,7 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
   beforePoll: ((mayEnd: boolean) => void) | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
-  const { follower, otherwise, start, cascadeId, current } = turn;
+  const { follower, start, cascadeId, current } = turn;
   const { clock, pace, pacer, silenceMs } = turn.settings;
   const { onAlive } = turn.options;
   let state = follower.start(start);
@@ -45,11 +45,6 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
     } catch (error) {
       signal.throwIfAborted();
       failure = error;
-    }
-    if (otherwise !== undefined && failure !== undefined && pollFailure(failure) === "unimplemented") {
-      const from = { ...start, sent: state.progress.sent };
-      const { otherwise: _, ...rest } = turn;
-      return yield* followCascade({ ...rest, follower: otherwise, start: from }, beforePoll, signal);
     }
     const readAtMs = now();
     if (events.length > 0) yield events;

@@ -92,8 +92,6 @@ export interface CascadeTurn<State extends FollowerState, Snapshot> {
   readonly options: RunOptions;
   readonly settings: CascadeSettings;
   readonly follower: Follower<State, Snapshot>;
-  /** Takes over where the server does not know the calls of `follower`. */
-  readonly otherwise?: Follower<FollowerState, unknown>;
   readonly start: StartPoint;
   readonly cascadeId: CascadeId;
   readonly current: CurrentServer;

@@ -44,12 +44,10 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
     source,
     server,
     settings,
-    otherwise,
   }: {
     readonly source: ServerSource;
     readonly server: LanguageServer;
     readonly settings: CascadeSettings;
-    readonly otherwise?: Follower<FollowerState, unknown>;
   },
   {
     prompt,
@@ -67,7 +65,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
   const session: CascadeSession = { cascadeId: from?.cascadeId, prompted: from !== undefined, ended: "no" };
   const turnAt = (cascadeId: CascadeId, at: Pick<StartPoint, "fromStep" | "sent">): CascadeTurn<State, Snapshot> => {
     const start = startPoint(prompt, settings, current, at);
-    return { follower, ...(otherwise && { otherwise }), prompt, options, settings, start, cascadeId, current };
+    return { follower, prompt, options, settings, start, cascadeId, current };
   };
   const leave = settings.pacer.enter(); // also while it begins: of many turns that begin at once, the first would poll as if they were few
   try {
