@@ -18,15 +18,11 @@ const markerBody = /^\[CORTEX_STEP_TYPE_(?:[A-Z0-9_]+\]$|ERROR_MESSAGE\]\s)/;
 
 const errorMarker = "[CORTEX_STEP_TYPE_ERROR_MESSAGE]";
 
-/** More look-alikes than this are not weighed against each other. */
-const mostCandidates = 150;
-
 /** The cost of each way to read a block; the cheapest reading of the whole wins. */
 const cost = {
   gap: 3,
   backwards: 5,
   repeated: 1_000,
-  missing: 20,
   userTail: 15,
   otherUser: 12,
   badMarker: 50,
@@ -40,14 +36,15 @@ const cost = {
  *
  * - A real header begins the transcript or follows a blank line, and there is one for each step.
  * - The prompt is skipped as a whole if it appears word for word.
+ * - The look-alikes stand in one answer.
  * - The body of a Tool message is one bracketed marker; only an error has a text after it.
  * - Numbers are not repeated and nearly always consecutive.
  *
  * A transcript that a server gives twice over, one copy behind the other, is read once.
  *
- * The reading that fits these rules best wins; among equals, the one that gives more text to the earlier messages. So a
- * look-alike inside an answer stays text, unless it is exactly where a real message could be. The format cannot separate the two
- * then, and only that line moves to the wrong place. Source: docs/dev/wire/cascade.md, "Transcript".
+ * The reading that fits these rules best wins; among equals, the first. So a look-alike inside an answer stays text, unless it is exactly
+ * where a real message could be. The format cannot separate the two then, and only that line moves to the wrong place. Source:
+ * docs/dev/wire/cascade.md, "Transcript".
  */
 export function readTranscript(
   rendered: string,
@@ -55,13 +52,11 @@ export function readTranscript(
   prompt: string,
 ): { readonly blocks: readonly TranscriptBlock[]; readonly missing: number } {
   const transcript = onceOnly(rendered);
-  const candidates = findHeaders(transcript, prompt);
-  const plain = candidates.length === total && candidates.every((h, i) => i === 0 || follows(candidates[i - 1], h));
-  const chosen = plain ? candidates : chooseHeaders(transcript, thinned(candidates), total, prompt);
-  const blocks = chosen.map((header, i) => ({
+  const headers = withoutLookAlikes({ transcript, prompt }, findHeaders(transcript, prompt), total);
+  const blocks = headers.map((header, i) => ({
     number: header.number,
     role: header.role,
-    body: bodyOf(transcript, header, chosen[i + 1]),
+    body: bodyOf(transcript, header, headers[i + 1]),
   }));
   blocks.sort((a, b) => a.number - b.number);
   return { blocks, missing: Math.max(0, total - blocks.length) };
@@ -98,70 +93,27 @@ function onceOnly(transcript: string): string {
   return transcript.endsWith(first) ? first : transcript;
 }
 
-function follows(before: Header | undefined, header: Header): boolean {
-  return before !== undefined && header.number === before.number + 1;
+interface Rendered {
+  readonly transcript: string;
+  readonly prompt: string;
 }
 
-/** The first and the last of too many: real ones stand before and after the answer that holds the others. */
-function thinned(headers: readonly Header[]): readonly Header[] {
-  const half = mostCandidates / 2;
-  return headers.length <= mostCandidates ? headers : [...headers.slice(0, half), ...headers.slice(-half)];
+/** Leaves out the headers past `total`: those in a row whose absence makes the cheapest reading. */
+function withoutLookAlikes(rendered: Rendered, headers: readonly Header[], total: number): readonly Header[] {
+  const extra = headers.length - total;
+  if (total === 0 || extra <= 0) return headers;
+  let cheapest: readonly Header[] = [];
+  let least = Infinity;
+  for (let at = 1; at <= total; at++) {
+    const reading = [...headers.slice(0, at), ...headers.slice(at + extra)];
+    const price = reading.reduce((sum, header, i) => sum + priceOf(rendered, header, reading[i + 1]), 0);
+    if (price < least) [cheapest, least] = [reading, price];
+  }
+  return cheapest;
 }
 
-/**
- * The cheapest chain of headers that begins with the first one, by dynamic programming from the end: `chain[i][n]` is the
- * best reading of everything from candidate i on, in n blocks.
- */
-function chooseHeaders(
-  transcript: string,
-  candidates: readonly Header[],
-  total: number,
-  prompt: string,
-): readonly Header[] {
-  if (candidates.length <= 1) return candidates;
-  const text = { transcript, prompt };
-  const limit = total > 0 ? Math.min(total, candidates.length) : candidates.length;
-  interface Split {
-    readonly price: number;
-    readonly next: number;
-  }
-  const readings: (Split | undefined)[][] = candidates.map(() => []);
-  const prices = candidates.map((header, i) =>
-    candidates.map((next, j) =>
-      j <= i ? Infinity : stepPrice(header, next) + bodyPrice(text, header, next, j - i - 1),
-    ),
-  );
-  for (let i = candidates.length - 1; i >= 0; i--) {
-    const header = candidates[i];
-    const row = readings[i];
-    if (header === undefined || row === undefined) continue;
-    for (let n = 1; n <= limit; n++) {
-      let best: Split | undefined;
-      if (n === 1) best = { price: bodyPrice(text, header, undefined, candidates.length - 1 - i), next: -1 };
-      else {
-        for (let j = i + 1; j < candidates.length; j++) {
-          const rest = readings[j]?.[n - 1];
-          if (rest === undefined) continue;
-          const price = rest.price + (prices[i]?.[j] ?? Infinity);
-          if (best === undefined || price <= best.price) best = { price, next: j };
-        }
-      }
-      row[n] = best;
-    }
-  }
-  let blocks = 0;
-  let cheapest = Infinity;
-  for (let n = 1; n <= limit; n++) {
-    const price = (readings[0]?.[n]?.price ?? Infinity) + (total > 0 ? (total - n) * cost.missing : 0);
-    if (price < cheapest || (total === 0 && price === cheapest)) [blocks, cheapest] = [n, price];
-  }
-  const chosen: Header[] = [];
-  for (let i = 0, n = blocks; i >= 0 && n > 0; n--) {
-    const header = candidates[i];
-    if (header !== undefined) chosen.push(header);
-    i = readings[i]?.[n]?.next ?? -1;
-  }
-  return chosen;
+function priceOf(rendered: Rendered, header: Header, next: Header | undefined): number {
+  return bodyPrice(rendered, header, next) + (next === undefined ? 0 : stepPrice(header, next));
 }
 
 function stepPrice(header: Header, next: Header): number {
@@ -170,20 +122,14 @@ function stepPrice(header: Header, next: Header): number {
   return next.number === header.number + 1 ? 0 : cost.gap;
 }
 
-/** `inside`: how many look-alikes the body would hold. An answer may hold any number of them. */
-function bodyPrice(
-  { transcript, prompt }: { readonly transcript: string; readonly prompt: string },
-  header: Header,
-  next: Header | undefined,
-  inside: number,
-): number {
+function bodyPrice({ transcript, prompt }: Rendered, header: Header, next: Header | undefined): number {
   const length = (next?.at ?? transcript.length) - header.bodyAt;
   switch (header.role) {
     case "Assistant":
     case "System":
       return 0;
     case "User":
-      if (!transcript.startsWith(prompt, header.bodyAt)) return cost.otherUser + Math.min(inside, 10);
+      if (!transcript.startsWith(prompt, header.bodyAt)) return cost.otherUser;
       return length > prompt.length + 2 ? cost.userTail : 0;
     case "Tool":
       if (length > 200 && !transcript.startsWith(errorMarker, header.bodyAt)) return cost.badMarker;
