@@ -1,11 +1,9 @@
 import { splitEffort } from "../base/effort.ts";
-import { isMillraceError } from "../base/errors.ts";
 import type { ModelUid } from "../base/ids.ts";
 import type { AccountModel } from "./account-models.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { shapeOf } from "./model-shape.ts";
 import { vendorByName } from "./model-vendor.ts";
-import { resolveModel } from "./resolve.ts";
 import { uniqueNames } from "./unique-names.ts";
 
 /** A model as an agent's own options list it. */
@@ -52,20 +50,6 @@ export function configuredAgentModels(
     const vendor = vendorByName(model.id, shapeOf(model.id).base, model.label, catalogue);
     return bareModel(model, uid, name, vendor === "unknown" ? agent : vendor);
   });
-}
-
-/** The agent's id for a model that the account's other list calls by this name; undefined where it has none. */
-export function agentIdOf(name: string, listed: readonly AgentModel[], catalogue: Catalogue): string | undefined {
-  const models = vendorAgentModels(listed, [], catalogue);
-  const names = [name, name.replace(/:medium$/, "")]; // a bare name means the medium one
-  for (const asked of names) {
-    try {
-      return resolveModel(models, asked, undefined).model.uid;
-    } catch (error) {
-      if (!isMillraceError(error) || error.code !== "unknown_model") throw error;
-    }
-  }
-  return undefined;
 }
 
 function bareModel({ label, isCurrent }: AgentModel, uid: string, name: string, vendor: string): AccountModel {

@@ -1,6 +1,6 @@
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import { MillraceError, toMillraceError } from "../../base/errors.ts";
+import { MillraceError } from "../../base/errors.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import {
@@ -25,17 +25,10 @@ export interface PromptRoute {
   readonly backend: Backend;
   /** The agent whose conversations it can continue; undefined for those of a language server. */
   readonly agent: string | undefined;
-  /** The backend's own id of a model; the turn's by default. */
-  readonly modelIdOf?: (uid: ModelUid, signal: AbortSignal) => string | Promise<string>;
   /** Where its conversations are noted: here alone, when they begin and when they are archived. */
   readonly journal?: ConversationJournal | undefined;
-  /** What follows a backend that no longer answers. */
-  readonly failover?: {
-    /** It refused the turn with `backend_retired`: before a conversation existed, or in one (`begun`). */
-    readonly onRefused: (error: { readonly details?: unknown }, uid: ModelUid, begun: boolean) => void;
-    /** The way to take instead; undefined where there is none. */
-    readonly instead: (signal: AbortSignal) => Promise<PromptRoute | undefined>;
-  };
+  /** It refused the turn with `backend_retired`: before a conversation existed, or in one (`begun`). */
+  readonly onRefused?: (error: { readonly details?: unknown }, uid: ModelUid, begun: boolean) => void;
 }
 
 /** A way as a backend. */
@@ -57,10 +50,7 @@ export function backendOf(route: PromptRoute): Backend {
  *
  * - A conversation of another backend is refused before anything is sent: the caller then sends the whole history into a new one.
  *   It happens when an update of the IDE, or a setting, changed the backend meanwhile.
- * - The backend gets its own id of the model, and the events say the turn's.
  * - A conversation is noted before its prompt is sent, while `started` is stored. A journal that cannot be written fails no turn.
- * - If the backend turns out to be retired before a conversation exists, the turn takes the other route: no prompt was sent yet, so
- *   none is sent twice. A row of docs/dev/turn-machine.md. Once a conversation exists, the error stays the turn's.
  */
 async function* ask(
   route: PromptRoute,
@@ -68,21 +58,10 @@ async function* ask(
   options: RunOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
-  const { backend, agent, failover } = route;
+  const { backend, agent, onRefused } = route;
   if (from === undefined && prompt.continues !== undefined && agentOfConversation(prompt.continues) !== agent) {
-    yield failed(
-      new MillraceError(
-        "upstream_failed",
-        "The conversation was started with another backend, so this one cannot continue it.",
-      ),
-    );
-    return;
-  }
-  let asked: Prompt;
-  try {
-    asked = await inOwnWords(route, prompt, signal);
-  } catch (error) {
-    if (!signal.aborted) yield failed(error);
+    const message = "The conversation was started with another backend, so this one cannot continue it.";
+    yield [{ type: "failed", error: new MillraceError("upstream_failed", message).toRecord() }];
     return;
   }
   const noted = notesOf(route, from?.cascadeId ?? prompt.continues);
@@ -94,18 +73,13 @@ async function* ask(
   const run = { ...options, onLeft };
   let begun = from !== undefined;
   try {
-    const batches = from === undefined ? backend.run(asked, run, signal) : backend.resume(asked, from, run, signal);
+    const batches = from === undefined ? backend.run(prompt, run, signal) : backend.resume(prompt, from, run, signal);
     for await (const batch of batches) {
       const refusal = batch.find(isRefusal);
-      if (refusal !== undefined) failover?.onRefused(refusal.error, prompt.modelUid, begun);
-      const other = refusal !== undefined && !begun ? await failover?.instead(signal) : undefined;
-      if (other !== undefined) {
-        yield* ask(other, { prompt, from: undefined }, options, signal);
-        return;
-      }
+      if (refusal !== undefined) onRefused?.(refusal.error, prompt.modelUid, begun);
       begun = true;
       for (const event of batch) noted.see(event);
-      yield batch.map((event) => (event.type === "started" ? { ...event, modelUid: prompt.modelUid } : event));
+      yield batch;
       await noted.noting;
     }
   } finally {
@@ -113,21 +87,8 @@ async function* ask(
   }
 }
 
-/** Errors of the upstream are events, never exceptions. */
-function failed(error: unknown): Batch {
-  return [{ type: "failed", error: toMillraceError(error).toRecord() }];
-}
-
 function isRefusal(event: TurnEventBody): event is TurnEventBody & { readonly type: "failed" } {
   return event.type === "failed" && event.error.code === "backend_retired";
-}
-
-/** The prompt with the backend's own id of its model. */
-async function inOwnWords({ modelIdOf }: PromptRoute, prompt: Prompt, signal: AbortSignal): Promise<Prompt> {
-  if (modelIdOf === undefined) return prompt;
-  const modelUid = (await modelIdOf(prompt.modelUid, signal)) as ModelUid; // what the backend takes
-  const { instead } = prompt;
-  return { ...prompt, modelUid, ...(instead === undefined ? {} : { instead: { ...instead, modelUid } }) };
 }
 
 /** The notes of one turn's conversation; `known` is noted already. */

@@ -254,14 +254,15 @@ describe("a model of a configured agent", () => {
 });
 
 describe("Cascade that turns out to be removed", () => {
-  it("hands the same request to the agent, and is not asked again", async () => {
+  it("fails the request that finds it out, and the next one goes to the agent", async () => {
     const server = retiredServer();
     const { backends, devin } = world({ build: "3.8.20", server });
-    const events = await ask(await backends.choose(prompt, never));
-    expect(events).toMatchObject([{ type: "started", backend: "acp" }, { text: "devin answers" }]);
+    const first = await ask(await backends.choose(prompt, never));
+    expect(first).toMatchObject([{ type: "failed", error: { code: "backend_retired" } }]);
     expect(await backends.chosen(never)).toMatchObject({ kind: "acp", why: "Cascade was removed from this build" });
-    await ask(await backends.choose(prompt, never));
-    expect([devin.prompts.length, server.accepted.length]).toEqual([2, 0]);
+    const second = await ask(await backends.choose(prompt, never));
+    expect(second).toMatchObject([{ type: "started", backend: "acp" }, { text: "devin answers" }]);
+    expect([devin.prompts.length, server.accepted.length]).toEqual([1, 0]);
   });
 
   it("is an error with the way out where no agent can be asked", async () => {

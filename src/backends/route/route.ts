@@ -4,7 +4,7 @@ import type { ModelUid } from "../../base/ids.ts";
 import type { UpstreamReason } from "../../language-server/errors/symptoms.ts";
 import type { Capabilities } from "../../language-server/language-server.ts";
 import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
-import type { AcpAgent, AcpModel } from "../acp/agent.ts";
+import type { AcpAgent } from "../acp/agent.ts";
 import { agentOfConversation, agentOfModel, type Backend, type Backends } from "../backend.ts";
 import { cascadeBackend } from "../cascade/backend.ts";
 import { PollPacer } from "../cascade/poll-pacer.ts";
@@ -51,8 +51,6 @@ export interface BackendsOptions extends ServerSource {
   readonly mode?: BackendMode;
   /** Throws where no prompt may go to this IDE; prompts may go to any without it. */
   readonly checkConsent?: (ide: PromptedIde) => void;
-  /** The agent's name for a model of the language server's list; undefined if the agent has no such model. */
-  readonly agentIdOf?: (uid: ModelUid, listed: readonly AcpModel[]) => string | undefined;
   /** Whether only the vendor's agent offers a model, where the account's prompts go to the language server; none by default. */
   readonly isOnlyAgents?: (uid: ModelUid, signal: AbortSignal) => Promise<boolean>;
   /** Where conversations are noted. */
@@ -158,28 +156,16 @@ export function openBackends(options: BackendsOptions): OpenBackends {
   function ofServer({ current, capabilities, key }: Server, kind: "cascade" | "raw_chat"): PromptRoute {
     if (kind === "raw_chat") return { backend: rawChatBackend(current.server), agent: undefined };
     const backend = cascadeBackend(options, current.server, capabilities, settings);
-    const failover = { onRefused: noteRefusal(key), instead: insteadOfCascade };
-    return { backend, agent: undefined, journal: options.journal, failover };
+    return { backend, agent: undefined, journal: options.journal, onRefused: noteRefusal(key) };
   }
 
   /** A refusal before a conversation was about no particular model, so it applies to the build. */
-  function noteRefusal(key: string): NonNullable<PromptRoute["failover"]>["onRefused"] {
+  function noteRefusal(key: string): NonNullable<PromptRoute["onRefused"]> {
     return ({ details }, uid, begun) => {
       const { reason } = (details ?? {}) as { readonly reason?: UpstreamReason }; // the language server's own error
       if (begun && reason === "model_moved") moved.add(`${key} ${uid}`);
       else retired.add(key);
     };
-  }
-
-  /** The vendor's agent, for a turn that Cascade refused. It may know the model by another name. */
-  async function insteadOfCascade(signal: AbortSignal): Promise<PromptRoute | undefined> {
-    const found = mode === "auto" ? await vendor(signal) : undefined;
-    if (found === undefined || isMillraceError(found)) return undefined;
-    const modelIdOf = async (uid: ModelUid, waiting: AbortSignal) => {
-      const listed = await found.agent.models(waiting);
-      return listed.some(({ id }) => id === uid) ? uid : (options.agentIdOf?.(uid, listed) ?? uid);
-    };
-    return { ...ofVendor(found), modelIdOf };
   }
 
   /** A list that cannot be read now says nothing of the model: its prompt goes where the others go. */

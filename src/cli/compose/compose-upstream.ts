@@ -2,8 +2,6 @@ import { randomUUID } from "node:crypto";
 import { openBackends } from "../../backends/route/route.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import { fileVersion } from "../../base/node/own-file.ts";
-import { agentIdOf } from "../../models/agent-models.ts";
-import { createCatalogue } from "../../models/catalogue.ts";
 import { type OpenModels, openModels } from "../../models/open-models.ts";
 import { composeAgents, readAccountModels, type UpstreamOptions } from "../agents/compose-agents.ts";
 import { defaultModelHere, readableConfig, readConfig } from "../config/read-config.ts";
@@ -39,7 +37,6 @@ export function composeUpstream(options: UpstreamOptions, memory?: IdeMemory) {
   const servers = promptServers(finder, memory);
   const starting = startingIde(finder, io.clock, servers);
   const agents = composeAgents(options, { config, folder }, servers);
-  const catalogue = createCatalogue();
   const backends = openBackends({
     ...servers,
     clock: io.clock,
@@ -50,7 +47,6 @@ export function composeUpstream(options: UpstreamOptions, memory?: IdeMemory) {
     ...(options.waitsForIde === true && { onceThere: starting.onceThere }),
     isOnlyAgents: (uid, signal) => models.isOnlyAgents(uid, signal),
     ...(checkConsent === undefined ? {} : { checkConsent }),
-    agentIdOf: (uid, listed) => agentIdOf(models.nameOf(uid), listed, catalogue),
   });
   const models: OpenModels = openModels(
     { account: readAccountModels(backends, servers, agents), agents: agents.all },

@@ -84,7 +84,7 @@ describe("a call that a build lacks", () => {
     expect(asRetired(refused, "3.9.19")).toBe(refused);
     expect(asRetired(missing, "3.9.19")).toMatchObject({
       message: "Cascade was removed from this build of the IDE.",
-      hint: expect.stringContaining("`acp`"),
+      hint: expect.stringContaining("`--backend acp`"),
     });
   });
 });

@@ -72,8 +72,7 @@ export interface UpstreamSymptom extends Symptom {
 }
 
 const restartHint = "The IDE may have restarted its server. Try again; if it fails again, restart the IDE.";
-const agentHint = "Use the IDE's agent instead: leave `--backend` at `auto`, or set it to `acp`.";
-const movedHint =
+const agentHint =
   "Send the request again: with `--backend auto` it then goes to the IDE's agent. Or set `--backend acp`.";
 const schemaHint = "This build of the IDE may have changed its protocol; run `millrace doctor`.";
 
@@ -96,7 +95,7 @@ export const upstreamSymptoms: readonly UpstreamSymptom[] = [
     code: "backend_retired",
     reason: "model_moved",
     message: "This model is available in Devin Local only, no longer over Cascade.",
-    hint: movedHint,
+    hint: agentHint,
   },
   {
     pattern:
