@@ -114,7 +114,7 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
   let swept: Promise<unknown> | undefined;
   const moved = new MovedSessions(clock, starter.folder);
   let prompts = 0;
-  const knowledge = new NativeKnowledge(starter.folder, options.tools ?? "auto");
+  const knowledge = new NativeKnowledge(options.tools ?? "auto");
   const { events } = options;
   const onPrompt = () => prompts++;
   const parts: AgentParts = { spec, clock, pool, hosts, moved, silenceMs, lockedMs, onPrompt, knowledge, events };

@@ -98,17 +98,9 @@ async function openWithTools(
     throw error;
   });
   if (session?.tools === undefined) return undefined;
-  if (
-    (await within(
-      session.tools.listed.then(() => true),
-      listMs,
-      clock,
-    )) === true
-  ) {
-    await bestEffort(knowledge.note(versionOf(parts, process), true)); // it is found out again where it cannot be written
-    return session;
-  }
-  knowledge.noteUnlisted(versionOf(parts, process));
+  const listed = session.tools.listed.then(() => true);
+  if ((await within(listed, listMs, clock)) === true) return session;
+  knowledge.noteWithout(versionOf(parts, process));
   await bestEffort(session.end({ type: "expired" }));
   return undefined;
 }

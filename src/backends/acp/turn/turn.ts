@@ -264,7 +264,7 @@ async function* conclusion(
   const notices = [...reader.notices].map((notice) => quotable(notice));
   if (notices.length > 0) parts.events?.emit("agent_noted", { agent: parts.spec.name, notices });
   const isUnusable = session?.tools !== undefined && ignoresTools(reader, session.tools.isUsed, context);
-  if (isUnusable && process !== undefined) await bestEffort(parts.knowledge.note(versionOf(parts, process), false));
+  if (isUnusable && process !== undefined) parts.knowledge.noteWithout(versionOf(parts, process));
   const tokens = (end.type === "answered" ? end.tokens : undefined) ?? reader.tokens;
   const usage: TurnEventBody[] =
     tokens !== undefined
