@@ -272,14 +272,13 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     await caughtUp;
   });
 
-  test("a gateway that starts waits for the end of the one before, and is refused where that one stays", async () => {
-    const { gateway } = await hosting();
+  test("a gateway that starts is refused while the one before is there", async () => {
+    const { gateway, leave } = await hosting();
     const first = await gateway();
     first.onText(() => {});
     first.note(note("kept"));
     await expect(gateway("successor")).rejects.toMatchObject({ why: "busy" });
-    const later = gateway("successor");
-    await first.leave();
-    expect((await later).state).toBe("kept");
+    await leave(first);
+    expect((await gateway("successor")).state).toBe("kept");
   });
 });

@@ -24,8 +24,6 @@ import {
 const mostBytes = 64 * 1024 * 1024;
 /** So much of it may be in memory, where the disk does not take it. */
 const mostMemoryBytes = 16 * 1024 * 1024;
-/** How long a gateway waits for the end of the one before, which the system may not have closed yet. */
-const patienceMs = 2_000;
 const lookEveryMs = 10_000;
 /** Without a gateway the agent ends after so long also if a prompt runs: it may wait for an answer of ours. */
 const longestAloneMs = 60 * 60_000;
@@ -70,7 +68,6 @@ export class AgentHost {
   #read = 0;
   #gateways = 0;
   #connection: GatewayConnection | undefined;
-  #queued: QueuedGateway[] = [];
   /** Since when no gateway is here, and no prompt runs either; of the monotonic clock. */
   #aloneSinceMs: number;
   #idleSinceMs: number;
@@ -169,28 +166,11 @@ export class AgentHost {
     };
   }
 
-  /** All that the gateway before has sent is handled before another one is welcome. */
-  #welcome(socket: Socket, hello: Order & { readonly type: "hello" }): void {
-    const refuse = () => socket.end(`${writeJson({ refused: "busy" } satisfies Refusal)}\n`);
-    if (this.#gateways === 0 && hello.role !== "starter") refuse();
-    else if (this.#connection === undefined) this.#serve(socket);
-    else {
-      const queued: QueuedGateway = {
-        serve: () => {
-          clearTimeout(tired);
-          if (!socket.destroyed) this.#serve(socket);
-        },
-        refuse: () => {
-          clearTimeout(tired);
-          if (!this.#queued.includes(queued)) return;
-          this.#queued = this.#queued.filter((each) => each !== queued);
-          refuse();
-        },
-      };
-      // after a time without a processor the end of the one before may be read in the same turn of the loop as this timer
-      const tired = setTimeout(() => setImmediate(queued.refuse), patienceMs);
-      this.#queued.push(queued);
-    }
+  /** One that is refused looks again: the system may not have closed the connection of a gateway that has ended. */
+  #welcome(socket: Socket, { role }: Order & { readonly type: "hello" }): void {
+    const isFree = this.#connection === undefined && (this.#gateways > 0 || role === "starter");
+    if (isFree) this.#serve(socket);
+    else socket.end(`${writeJson({ refused: "busy" } satisfies Refusal)}\n`);
   }
 
   #serve(socket: Socket): void {
@@ -216,8 +196,7 @@ export class AgentHost {
     this.#aloneSinceMs = this.#clock.monotonic();
     this.#idleSinceMs = this.#aloneSinceMs;
     if (this.#ended !== undefined && this.#isRead) this.#exit();
-    while (this.#connection === undefined && this.#queued.length > 0) this.#queued.shift()?.serve();
-    if (this.#connection === undefined && this.#state === null) void this.end(endGraceMs); // its agent was never greeted
+    if (this.#state === null) void this.end(endGraceMs); // its agent was never greeted
   }
 
   #told({ read, write, note }: Order & { readonly type: "tell" }): void {
@@ -314,10 +293,4 @@ export class AgentHost {
     this.#door?.close();
     this.#onOver();
   }
-}
-
-/** A gateway that waits for the one before it to leave. */
-interface QueuedGateway {
-  readonly serve: () => void;
-  readonly refuse: () => void;
 }

@@ -38,10 +38,7 @@ export type Order =
 /** A note on the wire. `parts` has those that differ from the note before, `null` for one that is gone. */
 export type ToldNote = Omit<HostNote, "parts"> & { readonly parts: Readonly<Record<string, string | null>> };
 
-/**
- * `starter`: it started the host, and nobody has the agent before it. `successor`: it starts now, so the one before may be about to end,
- * and it waits for that.
- */
+/** `starter`: it started the host, and nobody has the agent before it. */
 export type GatewayRole = "starter" | "successor";
 
 /** The answer to a gateway's `hello`. The agent's lines follow from `first` on, each after a `<`; news of the agent are JSON. */
