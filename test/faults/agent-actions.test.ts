@@ -187,17 +187,6 @@ describe("an agent whose tools are taken away", () => {
 });
 
 describe("an agent that does not keep to the protocol", () => {
-  it("asks its user in plain text: the turn ends by name, and the next one gets a process that reads", async () => {
-    const { folder, question } = await configured({
-      asksInText: "Install the extension? Do you want to continue? [Y/n]: ",
-    });
-    await expect(question()).rejects.toMatchObject({
-      message: expect.stringMatching(/asked its user a question.*Do you want to continue/),
-    });
-    writeFileSync(join(folder, "plan.json"), JSON.stringify({ text: "Now I can." }));
-    expect((await question()).choices[0]?.message.content).toBe("Now I can.");
-  });
-
   it("writes a line of two million levels: the turn ends by name", async () => {
     const { question } = await configured({ levels: 2_000_000 });
     await expect(question()).rejects.toMatchObject({ message: expect.stringContaining("output could not be read") });

@@ -213,10 +213,6 @@ const app = agent({ name: "scripted" })
     }
     if (now.levels !== undefined)
       process.stdout.write(`{"method":"x","params":${"[".repeat(now.levels)}${"]".repeat(now.levels)}}\n`);
-    if (now.asksInText !== undefined) {
-      process.stdout.write(now.asksInText);
-      await new Promise(() => {});
-    }
     if (now.pauses === true) while (plan().pauses === true) await sleep(5);
     if (now.lateMs === undefined) await say(answer.slice(half));
     else setTimeout(() => void say(answer.slice(half)), now.lateMs);

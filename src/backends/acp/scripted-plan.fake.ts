@@ -32,8 +32,6 @@ export interface AgentPlan {
   readonly halfLine?: boolean;
   /** Writes a line of so many arrays within each other after half of the answer. */
   readonly levels?: number;
-  /** Writes this after half of the answer, without an end of the line, and then nothing more. */
-  readonly asksInText?: string;
   /** Writes the second half of the answer only once the plan no longer says this. */
   readonly pauses?: boolean;
   /** Replies to the prompt before the second half of the answer, which follows after so many ms. */

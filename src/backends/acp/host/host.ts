@@ -229,7 +229,7 @@ export class AgentHost {
       return;
     }
     this.#connection?.pump();
-    if (this.#lines.isMidLine) this.#connection?.tell({ half: this.#lines.question ?? true });
+    if (this.#lines.isMidLine) this.#connection?.tell({ half: true });
     this.#flow();
   }
 

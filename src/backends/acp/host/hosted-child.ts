@@ -174,7 +174,7 @@ export class HostedChild implements AgentChild, ChildHost {
     }
     const news = parseJson(line) as News; // a host's
     if ("half" in news)
-      listener(news.half === true ? " " : news.half); // a blank begins a line, and changes none
+      listener(" "); // it begins a line, and changes none
     else if ("caughtUp" in news) this.#catchingUp.shift()?.();
     else if ("errors" in news) this.#errors = (this.#errors + news.errors).slice(-errorTailChars);
     else this.#onExit(news.ended);

@@ -68,10 +68,10 @@ export interface Refusal {
   readonly refused: "busy";
 }
 
-/** `half`: the agent has written a part of a line; its text where it asks something there. `ended`: how its process ended. */
+/** `half`: the agent has written a part of a line. `ended`: how its process ended. */
 export type News =
   | { readonly caughtUp: true }
-  | { readonly half: true | string }
+  | { readonly half: true }
   | { readonly errors: string }
   | { readonly ended: string };
 

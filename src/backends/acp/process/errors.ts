@@ -120,13 +120,6 @@ export function turnFailure(message: string, options: MillraceErrorOptions = {})
   return new MillraceError("upstream_failed", message, { hint: againHint, ...options });
 }
 
-/** An agent that asks its user in the text that it writes to its client, where nobody can answer. */
-export function askedInText(question: string): MillraceError {
-  return turnFailure(
-    `The agent asked its user a question and waits for the answer, so Millrace stopped it: "${quotable(question)}"`,
-  );
-}
-
 /** An agent that sent nothing for too long. */
 export function silence(message: string, cause?: unknown): MillraceError {
   return new MillraceError("upstream_timeout", message, { hint: againHint, ...(cause === undefined ? {} : { cause }) });

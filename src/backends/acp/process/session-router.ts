@@ -26,8 +26,6 @@ export class SessionRouter implements PeerHandlers {
   granted = 0;
   /** Set by the owner of the sessions. */
   readerOf: (sessionId: string) => SessionReader | undefined = () => undefined;
-  /** Set by the owner of the process. */
-  onQuestion: (text: string) => void = () => {};
 
   onNotification(method: string, params: JsonObject): void {
     const { update } = params;

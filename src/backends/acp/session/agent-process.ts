@@ -7,7 +7,7 @@ import type { ToolSpec } from "../../backend.ts";
 import type { OwnSettings } from "../known/own-settings.ts";
 import type { LeftProcess } from "../process/agent-starter.ts";
 import { type Connection, takeOver } from "../process/connection.ts";
-import { askedInText, isUnknownSession } from "../process/errors.ts";
+import { isUnknownSession } from "../process/errors.ts";
 import { devinMethods, type SessionReader } from "../process/session-router.ts";
 import type { RelayHub } from "../relay/relay-hub.ts";
 import { type Abilities, readAbilities } from "../wire/abilities.ts";
@@ -69,7 +69,6 @@ export class AgentProcess implements SessionProcess {
     this.#connection = connection;
     this.#hub = hub;
     router.readerOf = (id) => this.#replays.get(id) ?? this.#sessions.get(id);
-    router.onQuestion = (text) => this.#giveUp(text);
     void child.exited.then(() => this.sessions.forEach((session) => session.step({ type: "agent_died" })));
     this.note();
   }
@@ -210,14 +209,6 @@ export class AgentProcess implements SessionProcess {
     this.#measuredAtMs = nowMs;
     if (((await this.child.rssBytes()) ?? 0) < mostMemory) return;
     for (const session of idle.slice(0, Math.ceil(idle.length / 2))) await session.end({ type: "memory" });
-  }
-
-  /** The agent asks in plain text where only messages belong, and takes what it reads next for the answer: no turn can go on in it. */
-  #giveUp(question: string): void {
-    this.isStale = true;
-    for (const session of this.sessions.values())
-      if (session.works) session.giveUp({ type: "refused", error: askedInText(question) });
-    this.onIdle();
   }
 
   /** Deletes a session that it does not have open, if the agent can delete sessions. */

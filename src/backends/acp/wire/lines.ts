@@ -26,13 +26,6 @@ export class TextLines {
     return this.#parts.length > 0;
   }
 
-  /** The part of a line that its text ends in, where it waits for an answer as a program asks at a terminal: "Continue? [Y/n]: ". */
-  get question(): string | undefined {
-    const [first = "", last = first] = [this.#parts[0], this.#parts.at(-1)];
-    const isAsked = !/^\s*\{/.test(first) && /(?:\?|[[(]y\/n[\])])[\s:>]*$/i.test(last.slice(-100));
-    return isAsked ? last : undefined;
-  }
-
   /** The lines that are complete with this text, without their ends. */
   feed(text: string): readonly string[] {
     const lines = text.split("\n");
@@ -118,11 +111,6 @@ export class JsonLines {
   /** Whether the text ends in the middle of a line. */
   get isMidLine(): boolean {
     return this.#lines.isMidLine;
-  }
-
-  /** As of `TextLines`. */
-  get question(): string | undefined {
-    return this.#lines.question;
   }
 
   /** The objects that are complete with this text, in order. */

@@ -28,8 +28,6 @@ export interface PeerHandlers {
   /** The result of a request; undefined where Millrace does not know the method. */
   onRequest(method: string, params: JsonObject): object | undefined;
   onNotification(method: string, params: JsonObject): void;
-  /** The program asks in plain text, in the middle of a line, and reads its input for the answer. */
-  onQuestion?(text: string): void;
 }
 
 const methodNotFound = -32601;
@@ -134,8 +132,6 @@ export class PipePeer extends RpcPeer {
     child.onText((text) => {
       try {
         for (const message of this.#lines.feed(text)) this.receive(message);
-        const { question } = this.#lines;
-        if (question !== undefined) handlers.onQuestion?.(question);
       } catch {
         this.close(new ProcessLoss("its output could not be read"));
         void child.end(0);
