@@ -200,6 +200,14 @@ describe.runIf(canServeSockets())("the Responses API over a WebSocket", () => {
     expect((await once(socket, "close"))[0]).toBe(1013);
   });
 
+  it("gives the memory of each message back: more go through one connection than fit at once", async () => {
+    const { port } = await listening();
+    const { socket, ask } = await connect(port, { authorization: `Bearer ${keyOf("one")}` });
+    const blanks = " ".repeat(15 * 1024 * 1024); // issued keys have 64 MB
+    for (let n = 0; n < 5; n++) expect((await ask(blanks)).at(-1)?.type).toBe("error");
+    expect(socket.readyState).toBe(WebSocket.OPEN);
+  });
+
   it("ends a connection whose message is too long to be joined at once, and says where it can go", async () => {
     const { port } = await listening();
     const { socket } = await connect(port);

@@ -36,7 +36,9 @@ function attach(backend = new FakeBackend()) {
     };
     return asked[1] === "observe" ? { ...attachment, follow } : { ...attachment, close };
   };
-  const parts = { ...real, streams: { attach: counting } };
+  const refused: string[] = [];
+  const note = (_: string, { message }: Error) => void refused.push(message);
+  const parts = { ...real, streams: { attach: counting }, refused: { ...real.refused, note } };
   const names = newNames();
   const headers = new Headers(headersOf(names));
   const client = new AbortController();
@@ -54,6 +56,8 @@ function attach(backend = new FakeBackend()) {
     clock,
     events,
     closed: () => closed,
+    /** The refusals that the list of refused requests shows. */
+    refused,
     /** Another attach of the stream, that only reads it. */
     observe: (stopped: AbortSignal) => {
       const onlooker = new Headers(headersOf(names, "0", { "x-millrace-intent": "observe" }));
@@ -150,14 +154,25 @@ test("an attach reads each event that the stream's logs hold once, also a part o
   await down.return();
 });
 
+async function untilEnd(down: ReturnType<typeof attach>["down"]): Promise<void> {
+  for await (const _ of down) continue;
+}
+
 test("what came before something that cannot be read counts", async () => {
   const { down, arrive, accepted } = attach();
   arrive([say.request("Hello")], new ConnectError("not a message", 3));
-  const read = async () => {
-    for await (const _ of down) continue;
-  };
-  await expect(read()).rejects.toThrow(/cannot be read/);
+  await expect(untilEnd(down)).rejects.toThrow(/cannot be read/);
   expect(await accepted()).toEqual(request);
+});
+
+test.each([
+  ["stands in the list of refused requests where no turn tells of it", [], 1],
+  ["is told by its turn where there is one", [say.request("Hello")], 0],
+])("a message that cannot be read %s", async (_, before, listed) => {
+  const { down, arrive, refused } = attach();
+  arrive(before, new ConnectError("not a message", Code.InvalidArgument));
+  await expect(untilEnd(down)).rejects.toThrow(/cannot be read/);
+  expect(refused).toHaveLength(listed);
 });
 
 test("an attach gives its hold on the stream back when it ends, however it ends", async () => {

@@ -44,8 +44,8 @@ export function tokensIn(value: unknown): TokenCounts | undefined {
  */
 export function usageEvent({ input, output, thought, cached, total }: TokenCounts): TurnEventBody {
   const apart = total - input - output;
-  const cachedApart = apart > 0 && (apart === cached || apart === cached + thought);
-  const thoughtApart = apart > 0 && (apart === thought || apart === cached + thought);
+  const cachedApart = apart === cached || apart === cached + thought;
+  const thoughtApart = apart === thought || apart === cached + thought;
   return {
     type: "usage",
     promptTokens: cachedApart ? input + cached : Math.max(input, cached),
