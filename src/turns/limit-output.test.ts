@@ -191,3 +191,23 @@ test("text in parts gives what the whole text gives, with tool calls and rewrite
     { numRuns: 3_000 },
   );
 });
+
+test.each([
+  ["words", "words and words ".repeat(125_000)],
+  ["words, then other letters", `${"words ".repeat(170_000)}${"语".repeat(1_000_000)}`],
+  ["other letters, then words", `${"语".repeat(1_000_000)}${"words ".repeat(170_000)}`],
+])("a long text of %s is read some times to find where its limit is, and not twenty", (_, text) => {
+  for (const maxOutputTokens of [1_000, 250_000, 500_000]) {
+    let read = 0;
+    const count = (part: string) => {
+      read += part.length;
+      return estimateTokens(part);
+    };
+    const [first] =
+      limitOutput({ stop: [], maxOutputTokens, countTokens: count })?.push({ type: "text", delta: text }) ?? [];
+    const passed = first?.type === "text" ? first.delta : "";
+    expect(estimateTokens(passed)).toBe(Math.min(maxOutputTokens, estimateTokens(text)));
+    expect(estimateTokens(text.slice(0, passed.length + 1))).toBeGreaterThanOrEqual(maxOutputTokens);
+    expect(read).toBeLessThan(9 * text.length);
+  }
+});

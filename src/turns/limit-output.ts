@@ -165,13 +165,20 @@ class SequenceSearch {
 
 /** The longest beginning, in code units, that costs at most `max` tokens; never half a surrogate pair. */
 function lengthWithin(text: string, max: number, countTokens: (text: string) => number): number {
-  if (text.length <= max || countTokens(text) <= max) return text.length;
+  if (text.length <= max) return text.length;
   let fits = 0;
   let tooMany = text.length;
-  while (tooMany - fits > 1) {
-    const middle = Math.floor((fits + tooMany) / 2);
-    if (countTokens(text.slice(0, middle)) <= max) fits = middle;
-    else tooMany = middle;
+  let [below, above] = [max + 0.5, countTokens(text) - max - 0.5];
+  if (above < 0) return text.length;
+  // Tokens are spread about evenly, so their share finds the place in some steps (Illinois). Halving reads the text twenty times.
+  for (let wasBelow: boolean | undefined; tooMany - fits > 1; ) {
+    const share = Math.round(((tooMany - fits) * below) / (below + above));
+    const at = Math.min(tooMany - 1, Math.max(fits + 1, fits + share));
+    const left = max + 0.5 - countTokens(text.slice(0, at));
+    const isBelow = left > 0;
+    if (isBelow) [fits, below, above] = [at, left, wasBelow === true ? above / 2 : above];
+    else [tooMany, above, below] = [at, -left, wasBelow === false ? below / 2 : below];
+    wasBelow = isBelow;
   }
   const last = text.charCodeAt(fits - 1);
   return last >= 0xd800 && last <= 0xdbff ? fits - 1 : fits;
