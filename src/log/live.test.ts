@@ -51,6 +51,27 @@ test("a client's message is on the disk before it is acknowledged", async () => 
 });
 
 describe("a store that fails", () => {
+  test("is told after five seconds to who reads a turn that an earlier process left, and not to its observers", async () => {
+    const { clock, failing, log, other } = await begin();
+    const left = await created(other);
+    const read = () => log.readAfter(left.turnId, startOfLog, { limit: 1, wait: never });
+    const [reading, watching] = [read(), log.readOutlineAfter(left.turnId, startOfLog, { limit: 1, wait: never })];
+    const told = reading.catch((error: unknown) => error);
+    failing.fault = "full";
+    await created(log);
+    await clock.advance(5_000);
+    expect(await told).toMatchObject({
+      message: expect.stringMatching(/^The answer goes on once the log can be written\. The log/),
+    });
+    await expect(read()).rejects.toMatchObject({ code: "unavailable", hint: expect.stringContaining("same request") });
+    failing.fault = "none";
+    await clock.advance(1_000);
+    const again = read();
+    await left.writer.append([text("a")], now);
+    expect((await again).events).toMatchObject([{ delta: "a" }]);
+    expect((await watching).events).toHaveLength(1);
+  });
+
   test.each(["full", "gone"] as const)(
     "because it is %s leaves a new turn without a key in memory, and says so once",
     async (fault) => {

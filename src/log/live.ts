@@ -133,7 +133,7 @@ export class Live implements LiveLog {
   }
 
   async readAfter(turnId: TurnId, after: EventId, options: ReadLimit & ReadRight): Promise<Page> {
-    return this.#page(turnId, after, options, () => {
+    return this.#page(turnId, after, { ...options, isTold: !this.capabilities.isShared }, () => {
       const live = this.#turns.current(turnId);
       if (live?.opensTo(options.clientKey) === false) throw unknownTurn();
       return live?.isOutline === true ? undefined : live;
@@ -376,11 +376,11 @@ export class Live implements LiveLog {
     return { record: { ...begun.record, degraded: true }, writer: this.#add({ ...begun, chain: undefined }, medium) };
   }
 
-  /** A page of memory where memory has it, else of the store. */
+  /** A page of memory where memory has it, else of the store. `isTold`: who waits for a store that fails is told so. */
   async #page(
     turnId: TurnId,
     after: EventId,
-    { limit, wait, clientKey }: ReadLimit & ReadRight,
+    { limit, wait, clientKey, isTold = false }: ReadLimit & ReadRight & { readonly isTold?: boolean },
     inMemory: () => LiveTurn | undefined,
   ): Promise<Page> {
     const isNews = ({ events, ended }: Page) => events.length > 0 || ended;
@@ -393,7 +393,8 @@ export class Live implements LiveLog {
     for (;;) {
       const page = await this.#health.store.turns.read(turnId, after, limit, { clientKey });
       if (wait === undefined || isNews(page)) return page;
-      await this.#untilNews(turnId, (row) => row.last > seqOf(after) || !row.open, wait);
+      const until = isTold ? AbortSignal.any([wait, this.#health.failing]) : wait; // nobody goes on with it meanwhile
+      await this.#untilNews(turnId, (row) => row.last > seqOf(after) || !row.open, until);
     }
   }
 

@@ -241,6 +241,15 @@ export function notStored(cause: MillraceError): MillraceError {
   });
 }
 
+/** The error for a turn that an earlier gateway left, with which nobody can go on while nothing can be stored. */
+export function waitsForStore(cause: MillraceError): MillraceError {
+  return new MillraceError("unavailable", `The answer goes on once the log can be written. ${cause.message}`, {
+    hint: `${cause.hint} Then send the same request again: nothing is lost, and no second prompt is sent.`,
+    retryAfterMs: 5_000,
+    cause,
+  });
+}
+
 /** The end of a turn whose home is gone: nobody will go on with it. */
 export function homeIsGone(): MillraceError {
   return new MillraceError("upstream_failed", "The machine that asks this turn is gone.", {

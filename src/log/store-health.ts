@@ -5,7 +5,7 @@ import { isDegraded, MillraceError, toMillraceError } from "../base/errors.ts";
 import { Notifier } from "../base/notifier.ts";
 import type { Secret } from "../base/secret.ts";
 import type { StoreLifecycle } from "./lifecycle.ts";
-import type { Rows, RowsAbilities } from "./rows.ts";
+import { type Rows, type RowsAbilities, waitsForStore } from "./rows.ts";
 import type { Retention } from "./store.ts";
 
 /** How a log opens its medium, and what it keeps there. */
@@ -22,8 +22,9 @@ export interface LogOptions {
   readonly events?: EventSink<StoreLifecycle>;
 }
 
-/** How often a store that failed is tried again; ms. */
+/** How often a store that failed is tried again; ms. After so many tries those who wait for it are told. */
 const tryEveryMs = 1_000;
+const triesUntilTold = 5;
 
 /** A store that may fail: whether it does now and why, and the look whether it works again. */
 export class StoreHealth<Store> {
@@ -33,6 +34,7 @@ export class StoreHealth<Store> {
   #degradedBy: MillraceError | undefined;
   #trying: Promise<void> | undefined;
   readonly #recoveries = new Notifier();
+  #failing = new AbortController();
 
   constructor(options: {
     /** Opens the store; called again while it fails. Throws `degraded`. */
@@ -48,6 +50,11 @@ export class StoreHealth<Store> {
   /** Why the store failed last, while it does. */
   get degradedBy(): MillraceError | undefined {
     return this.#degradedBy;
+  }
+
+  /** Aborts once it has failed for some seconds, with the reason as `waitsForStore` tells it. */
+  get failing(): AbortSignal {
+    return this.#failing.signal;
   }
 
   /** Undefined while it is not open. */
@@ -116,12 +123,13 @@ export class StoreHealth<Store> {
   async #tryAgain(): Promise<void> {
     const { signal } = this.#closing;
     const { clock, events } = this.#options;
-    while (!signal.aborted) {
+    for (let tries = 1; !signal.aborted; tries++) {
       await bestEffort(clock.sleep(tryEveryMs, signal));
       if (signal.aborted) break;
       try {
         await this.#try();
         this.#degradedBy = undefined;
+        if (this.#failing.signal.aborted) this.#failing = new AbortController();
         events?.emit("store_recovered", {});
         this.#recoveries.wake();
         break;
@@ -130,6 +138,7 @@ export class StoreHealth<Store> {
         if (!isDegraded(error) && why.message !== this.#degradedBy?.message)
           events?.emit("store_failed", { error: why });
         this.#degradedBy = why;
+        if (tries >= triesUntilTold) this.#failing.abort(waitsForStore(why));
       }
     }
     this.#trying = undefined;
