@@ -15,6 +15,7 @@ import {
   type TurnEvent,
   type TurnEventBody,
 } from "./event.ts";
+import { largeParts, storeParts } from "./large-texts.ts";
 import { LiveEvents } from "./live-events.ts";
 import type { Medium } from "./medium.ts";
 import { homeOf, notStored, type Row } from "./rows.ts";
@@ -217,13 +218,18 @@ export class LiveTurn implements LogWriter {
   /** After an append that throws `degraded` nobody knows what was stored, until `catchUp`. */
   async #commit(chain: EntryChain, events: Parameters<typeof sealedAppend>[3]): Promise<AppendOutcome> {
     const { medium, row } = this.#options;
+    const end = events.bodies.at(-1);
+    const parts = end?.type === "finished" ? largeParts([end.text]) : undefined;
+    const place = { what: "end", turnId: row.id, box: chain.box } as const;
+    const keeping = parts === undefined ? [] : [await storeParts(medium, place, parts)];
     const before = this.#handedSeq;
-    const { op, tag, flush } = sealedAppend(this.#options, chain, before, events);
+    const { op, tag, flush } = sealedAppend(this.#options, chain, before, { ...events, textParts: parts?.[0]?.length });
     this.#chain = { ...chain, tag };
     this.#handedSeq += events.bodies.length;
-    const outcome = await medium.rows.commit([op], flush);
+    const outcome = await medium.rows.commit([op, ...keeping], flush);
     if (outcome.type === "done") return "appended";
     const { by } = outcome;
+    if (outcome.at > 0) throw lostWrites(); // a sweep removed the parts
     if (by === undefined && (await this.#isStoreEmptied())) throw lostWrites();
     if (by?.kind !== "turn") return "removed";
     if (by.epoch !== row.epoch) return "fenced";

@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { isDegraded } from "../base/errors.ts";
 import type { Secret } from "../base/secret.ts";
-import { type Op, partsOf, type Row, type Rows, removal } from "./rows.ts";
+import { type Op, type Row, type Rows, removal } from "./rows.ts";
 import { noTag, Sealer } from "./sealing/sealer.ts";
 import type { Retention } from "./store.ts";
 
@@ -46,7 +46,7 @@ export class Medium {
       }
     }
     for (const { id } of await this.rows.find({ kind: "parts", expiredAtMs: nowMs, limit: sweptAtOnce })) {
-      const isUsed = (await this.rows.get(id.slice(partsOf("").length)))?.kind === "turn";
+      const isUsed = (await this.rows.get(id.slice(id.indexOf(":") + 1)))?.kind === "turn";
       const set = { expiresAtMs: nowMs + this.retention.keptMs };
       await this.rows.commit([isUsed ? { type: "update", id, set } : { type: "remove", id }], false);
     }

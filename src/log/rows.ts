@@ -167,24 +167,25 @@ export async function untilRow(
  */
 export const rowForm = 1;
 
-/** The form of a turn whose request stands in parts. */
+/** The form of a turn whose request, or the text of whose end, stands in parts. */
 export const formInParts = 2;
 
 export function formOf({ meta }: Pick<Row, "meta">): number {
   return Number(meta["form"] ?? 1);
 }
 
-/** The row with the parts of a turn's request. */
-export function partsOf(turnId: string): string {
-  return `request:${turnId}`;
+/** What stands in parts of a large turn: its request, or the text of its end. */
+export type InParts = "request" | "end";
+
+/** The row with the parts. */
+export function partsOf(what: InParts, turnId: string): string {
+  return `${what}:${turnId}`;
 }
 
-/** Removes a turn, with the parts of its request. */
+/** Removes a turn, with what stands in parts. */
 export function removal(id: string, guard: Guard = {}): readonly Op[] {
-  return [
-    { type: "remove", id, ...(guard.epoch !== undefined && { guard }) },
-    { type: "remove", id: partsOf(id) },
-  ];
+  const parts = (["request", "end"] as const).map((what): Op => ({ type: "remove", id: partsOf(what, id) }));
+  return [{ type: "remove", id, ...(guard.epoch !== undefined && { guard }) }, ...parts];
 }
 
 /** What a medium wrote as JSON. Damage that it does not see leaves `otherwise`, which the row's proof does not fit. */

@@ -1,12 +1,14 @@
 import { isTerminal, type OutlinedEvent, type TurnEventBody } from "./event.ts";
 import type { Medium } from "./medium.ts";
-import type { Op, Row } from "./rows.ts";
+import { formInParts, type Op, type Row } from "./rows.ts";
 import { type RowBox, tagOf } from "./sealing/sealer.ts";
 
 /** The content of an entry of a turn. `atMs` is epoch ms. */
 export interface StoredEvent {
   readonly atMs: number;
   readonly body: TurnEventBody;
+  /** How many parts the text of an end has that stands in parts; it is empty here. */
+  readonly textParts?: number;
 }
 
 /** What seals the entries of a turn. */
@@ -28,9 +30,12 @@ export function sealedAppend(
     bodies,
     atMs,
     outline,
+    textParts,
   }: {
     readonly bodies: readonly TurnEventBody[];
     readonly atMs: number;
+    /** The text of the end is stored in so many parts. */
+    readonly textParts?: number | undefined;
     /** The answer in short with these events: it goes into the row of a turn that ends. */
     readonly outline: readonly OutlinedEvent[];
   },
@@ -38,7 +43,9 @@ export function sealedAppend(
   const { id, epoch } = row;
   let tag = before;
   const entries = bodies.map((body, index) => {
-    const entry = box.sealEntry(last + index + 1, JSON.stringify({ atMs, body } satisfies StoredEvent), tag);
+    const isApart = textParts !== undefined && body.type === "finished";
+    const stored: StoredEvent = isApart ? { atMs, body: { ...body, text: "" }, textParts } : { atMs, body };
+    const entry = box.sealEntry(last + index + 1, JSON.stringify(stored), tag);
     tag = tagOf(entry);
     return entry;
   });
@@ -49,6 +56,7 @@ export function sealedAppend(
   const meta = {
     ...(end !== undefined && { outcome: end.type, outline: sealer.sealLabel(id, "outline", JSON.stringify(outline)) }),
     ...(key !== undefined && { key }),
+    ...(textParts !== undefined && { form: formInParts }),
   };
   const set = expiresAtMs === undefined ? { proof } : { proof, open: false, expiresAtMs, meta };
   const op = { type: "update", id, guard: { epoch, last, open: true }, set, entries } as const;

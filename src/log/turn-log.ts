@@ -2,8 +2,8 @@ import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import { ownTurn } from "../base/node/unhurried.ts";
 import type { Secret } from "../base/secret.ts";
 import { type CancelledBy, eventIdOf, seqIn, type TurnEvent } from "./event.ts";
+import { largeParts, storeParts } from "./large-texts.ts";
 import type { Medium } from "./medium.ts";
-import { largeParts, storeParts } from "./request-parts.ts";
 import {
   damagedLog,
   formInParts,
@@ -86,7 +86,7 @@ export class TurnLog {
   /** The operations that store a turn. The parts of a large request are stored now. */
   async storing({ insert, parts, chain }: ReturnType<TurnLog["begin"]>): Promise<readonly Op[]> {
     if (parts === undefined) return [insert];
-    return [insert, await storeParts(this.#medium, insert.row.id, chain.box, parts)];
+    return [insert, await storeParts(this.#medium, { what: "request", turnId: insert.row.id, box: chain.box }, parts)];
   }
 
   /** As `LogStore.create`: the new turn, or the record of the one that holds its key. */
@@ -153,12 +153,15 @@ export class TurnLog {
       asked === 0 ? [] : await this.#medium.rows.entries(turnId, afterSeq, { count: asked, bytes: pageBytes });
     if (entries.reduce((sum, { bytes }) => sum + bytes.length, 0) > largePage) await ownTurn();
     let tag = afterSeq === 0 ? noTag : undefined;
-    const events = entries.map((entry, index): TurnEvent => {
+    const events: TurnEvent[] = [];
+    for (const [index, entry] of entries.entries()) {
       if (entry.seq !== afterSeq + index + 1) throw damagedLog();
-      const { atMs, body } = JSON.parse(box.openEntry(entry, tag)) as StoredEvent; // written by sealedAppend
+      const { atMs, body, textParts } = JSON.parse(box.openEntry(entry, tag)) as StoredEvent; // written by sealedAppend
       tag = tagOf(entry.bytes);
-      return { ...body, eventId: eventIdOf(entry.seq, claims), atMs };
-    });
+      const [text = ""] = textParts === undefined ? [] : await this.#turns.texts("end", turnId, box, [textParts]);
+      const whole = textParts !== undefined && body.type === "finished" ? { ...body, text } : body;
+      events.push({ ...whole, eventId: eventIdOf(entry.seq, claims), atMs });
+    }
     if (events.length < asked) await this.#refuseGap(turnId, afterSeq + events.length);
     return { events, ended: !row.open && afterSeq + events.length === row.last };
   }

@@ -1,9 +1,18 @@
 import type { TurnId } from "../base/ids.ts";
 import { unhurried } from "../base/node/unhurried.ts";
 import type { OutlinedEvent } from "./event.ts";
+import { readParts } from "./large-texts.ts";
 import type { Medium } from "./medium.ts";
-import { readParts } from "./request-parts.ts";
-import { damagedLog, expiredTurn, formInParts, formOf, otherForm, type Row, unknownTurn } from "./rows.ts";
+import {
+  damagedLog,
+  expiredTurn,
+  formInParts,
+  formOf,
+  type InParts,
+  otherForm,
+  type Row,
+  unknownTurn,
+} from "./rows.ts";
 import type { Access, RowBox } from "./sealing/sealer.ts";
 import type { NewTurn, TurnFilter, TurnLabel, TurnLookup, TurnRecord } from "./store.ts";
 import { decodeLabel, decodeTurn, type LabelFacts, labelOf, metaOf, recordOf, withoutRequest } from "./turn-row.ts";
@@ -166,16 +175,18 @@ export class TurnRows {
   async factsOf(row: Row, box: RowBox): Promise<NewTurn> {
     if (row.head === undefined) throw damagedLog();
     const head = box.openText("head", row.head);
-    const texts =
-      formOf(row) === formInParts
-        ? await readParts(this.#medium, row.id, box, JSON.parse(head) as readonly number[]) // written by the turn log
-        : [head];
-    if (texts === undefined) {
-      await this.usable(row.id as TurnId); // it may be gone meanwhile
-      throw damagedLog();
-    }
+    const isApart = head.startsWith("["); // then it says how many parts each text has
+    const texts = isApart ? await this.texts("request", row.id as TurnId, box, JSON.parse(head) as number[]) : [head];
     const turn = decodeTurn(row.id, texts);
     return isUnlabelled(row) ? { ...turn, fingerprint: "" } : turn;
+  }
+
+  /** What stands in parts. Throws as `usable` where the turn has gone meanwhile, and `internal` where a part is missing. */
+  async texts(what: InParts, turnId: TurnId, box: RowBox, counts: readonly number[]): Promise<readonly string[]> {
+    const texts = await readParts(this.#medium, { what, turnId, box }, counts);
+    if (texts === undefined) await this.usable(turnId);
+    if (texts === undefined) throw damagedLog();
+    return texts;
   }
 
   recordOf<Facts extends LabelFacts>(facts: Facts, row: Row): Facts & TurnLabel {

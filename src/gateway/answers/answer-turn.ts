@@ -2,7 +2,6 @@ import { bestEffort, within } from "../../base/async.ts";
 import { type ErrorRecord, isMillraceError, MillraceError } from "../../base/errors.ts";
 import { ideName } from "../../base/ide-name.ts";
 import { startOfLog } from "../../base/ids.ts";
-import { ownTurn } from "../../base/node/unhurried.ts";
 import type { IdeToolNames, TurnEvent } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import { isUnknownTurn } from "../../log/rows.ts";
@@ -12,20 +11,17 @@ import { waitAfterFirst } from "../../turns/back-off.ts";
 import { promptBudget } from "../../turns/prompt/layout.ts";
 import type { TurnReader } from "../../turns/turns.ts";
 import { failedUnsent } from "../../turns/twins.ts";
-import { type Answer, AnswerFold, textOf } from "../dialects/answer.ts";
+import { type Answer, AnswerFold } from "../dialects/answer.ts";
 import type { Dialect, ParsedTurn } from "../dialects/dialect.ts";
 import { failureOf, sizedError } from "../dialects/errors.ts";
 import { type GatewayContext, respond, type TurnParts } from "../http/context.ts";
-import { jsonResponse, type Reply } from "../http/reply.ts";
+import { answerResponse, type Reply } from "../http/reply.ts";
 import { headerSafe, isResumable } from "../http/request-headers.ts";
 import { withPdfTexts } from "../pdf/pdf-parts.ts";
 import { afterKept } from "./after-kept.ts";
 import { emptyAnswer } from "./empty-answer.ts";
 import { type OpenTurn, startTurn } from "./start-turn.ts";
 import { endedEarly, streamTurn } from "./stream-turn.ts";
-
-/** In characters: writing it takes some milliseconds. */
-const largeAnswer = 256 * 1024;
 
 type StartedEvent = Extract<TurnEvent, { readonly type: "started" }>;
 type FailedEvent = Extract<TurnEvent, { readonly type: "failed" }>;
@@ -129,8 +125,7 @@ async function whole(parts: TurnParts, c: GatewayContext, dialect: Dialect, turn
   const ideTools = end?.type === "finished" || end?.type === "failed" ? end.ideTools : undefined;
   if (end?.type === "finished") {
     const headers = headersOf(turn, started, ideTools);
-    if (textOf(answer.blocks).length > largeAnswer) await ownTurn();
-    return jsonResponse(dialect.encodeAnswer(turn.context, answer), 200, headers, reader.close);
+    return answerResponse(dialect.encodeAnswer(turn.context, answer), headers, reader.close);
   }
   await bestEffort(reader.close(true));
   const error = end === undefined ? endedEarly() : failureOf(end);

@@ -1,7 +1,10 @@
+import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { bestEffort } from "../../base/async.ts";
 import { ideName } from "../../base/ide-name.ts";
-import { writeJson } from "../../base/json.ts";
+import { writeJson, writeJsonApart } from "../../base/json.ts";
+import { ownTurn } from "../../base/node/unhurried.ts";
+import { piecesOf } from "../../base/pieces.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
 import { headerSafe } from "./request-headers.ts";
 
@@ -26,6 +29,28 @@ export function jsonResponse(
 ): Reply {
   const own = { "content-type": "application/json", "cache-control": "no-store" };
   return { status, headers: { ...own, ...headers }, body: writeJson(body), ...(done && { done }) };
+}
+
+/** In characters: to write so many takes less than a millisecond. */
+const pieceOfText = 65_536;
+
+/** As `jsonResponse`, for an answer with texts of any length: to write 8 MB at once takes some 0.2 s. */
+export function answerResponse(answer: unknown, headers: Reply["headers"], done: Reply["done"]): Reply {
+  const mark = `${randomUUID()}:`;
+  const [json, ...texts] = writeJsonApart(answer, mark);
+  const flow: BodyFlow = async (response) => {
+    // in turn the JSON between two texts, and the number of a text
+    for (const [at, piece] of json.split(new RegExp(`${mark}(\\d+)`)).entries()) {
+      if (at % 2 === 0) response.write(piece);
+      else
+        for (const part of piecesOf(texts[Number(piece)] ?? "", pieceOfText)) {
+          if (!response.write(writeJson(part).slice(1, -1))) await drained(response);
+          await ownTurn();
+        }
+    }
+    response.end();
+  };
+  return { ...jsonResponse({}, 200, headers, done), body: texts.length === 0 ? json : flow };
 }
 
 /** Writes the reply. Resolves once the operating system has it, or the client is gone. Never rejects. */

@@ -1,7 +1,7 @@
 import { ownTurn } from "../base/node/unhurried.ts";
 import { piecesOf } from "../base/pieces.ts";
 import { emptyRow, type Medium } from "./medium.ts";
-import { type Op, partsOf } from "./rows.ts";
+import { type InParts, type Op, partsOf } from "./rows.ts";
 import type { RowBox } from "./sealing/sealer.ts";
 
 /** In UTF-16 units: one insert takes 9 to 13 ms for each MB, while nothing else runs. */
@@ -10,23 +10,29 @@ const partLength = 1 << 20;
 /** How long parts stay whose turn was not stored after them; ms. */
 const orphanMs = 600_000;
 
-/** The texts of a request in parts, if they are too long to be stored at once. */
+/** Texts in parts, if they are too long to be stored at once. */
 export function largeParts(texts: readonly string[]): readonly (readonly string[])[] | undefined {
   const parts = texts.map((text) => [...piecesOf(text, partLength)]);
   return parts.length > 1 || (parts[0]?.length ?? 0) > 1 ? parts : undefined;
 }
 
+/** A large text of a turn, and what seals it. */
+interface Place {
+  readonly what: InParts;
+  readonly turnId: string;
+  readonly box: RowBox;
+}
+
 /**
- * Stores a request part by part, in a row of its own. Nobody finds it before its turn's row is there: the operation that is returned
- * belongs to the commit of that row, and refuses it where a sweep has removed the parts. Throws `degraded`.
+ * Stores texts part by part, in a row of their own. The operation that is returned belongs to the commit that says where they are, and
+ * refuses it where a sweep has removed the parts. Throws `degraded`.
  */
 export async function storeParts(
   { rows, clock, retention }: Medium,
-  turnId: string,
-  box: RowBox,
+  { what, turnId, box }: Place,
   texts: readonly (readonly string[])[],
 ): Promise<Op> {
-  const id = partsOf(turnId);
+  const id = partsOf(what, turnId);
   const nowMs = clock.now();
   const row = { ...emptyRow, id, kind: "parts", createdAtMs: nowMs, expiresAtMs: nowMs + orphanMs } as const;
   const insert = { type: "insert", row, head: new Uint8Array(0) } as const;
@@ -34,18 +40,17 @@ export async function storeParts(
   let last = 0;
   for (const part of texts.flat()) {
     await ownTurn();
-    const entries = [box.sealText(`part ${last}`, part)];
+    const entries = [box.sealText(`${what} ${last}`, part)];
     await rows.commit([{ type: "update", id, guard: { last }, entries }], false);
     last++;
   }
   return { type: "update", id, guard: { last }, set: { expiresAtMs: nowMs + 2 * retention.keptMs } };
 }
 
-/** The texts of a request, by how many parts each has; undefined where one is not there. */
+/** The texts, by how many parts each has; undefined where one is not there. */
 export async function readParts(
   { rows }: Medium,
-  turnId: string,
-  box: RowBox,
+  { what, turnId, box }: Place,
   counts: readonly number[],
 ): Promise<readonly string[] | undefined> {
   const texts: string[] = [];
@@ -54,9 +59,9 @@ export async function readParts(
     let text = "";
     for (const end = at + count; at < end; at++) {
       await ownTurn();
-      const [entry] = await rows.entries(partsOf(turnId), at, { count: 1, bytes: 1 });
+      const [entry] = await rows.entries(partsOf(what, turnId), at, { count: 1, bytes: 1 });
       if (entry === undefined) return undefined;
-      text += box.openText(`part ${at}`, entry.bytes);
+      text += box.openText(`${what} ${at}`, entry.bytes);
     }
     texts.push(text);
   }

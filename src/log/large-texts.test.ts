@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
+import { startOfLog } from "../base/ids.ts";
 import { openLog } from "./live.ts";
 import { inMemory, memoryRows, testKey } from "./memory-log.fake.ts";
 import type { Op, Rows } from "./rows.ts";
@@ -135,4 +136,35 @@ test("the parts of a request stay as long as its turn, and go with it", async ()
   await clock.advance(24 * 60 * minuteMs + 1);
   await one.sweep();
   expect(await kept()).toEqual([0, 0, 1]);
+});
+
+test("the text of a long answer's end is stored and read a megabyte at a time, and goes with its turn", async () => {
+  const { one, two, commits, reads, kept, clock } = await twoLogs();
+  const { record, writer } = await one.create(newTurn(), "home/1");
+  const whole = `a${"😀".repeat(2 * megabyte)}`;
+  const end = { ...finished, text: whole };
+  await writer?.append([{ type: "text", delta: "a" }, end], clock.now());
+  expect(Math.max(...commits)).toBeLessThan(2.1 * megabyte);
+  expect(await kept()).toEqual([1, 1, 0]);
+  const { events, ended } = await two.readAfter(record.turnId, startOfLog, { limit: 9 });
+  expect([events, ended]).toEqual([[expect.objectContaining({ delta: "a" }), expect.objectContaining(end)], true]);
+  expect(Math.max(...reads)).toBeLessThan(2.1 * megabyte);
+  expect((await two.get(record.turnId))?.request).toEqual(plainRequest);
+  await one.remove(record.turnId);
+  expect(await kept()).toEqual([0, 0, 0]);
+});
+
+test("a long end whose parts were not all stored goes on in memory, and is whole in the store later", async () => {
+  const { one, two, commits, state, clock } = await twoLogs();
+  const { record, writer } = await one.create(newTurn(), "home/1");
+  const end = { ...finished, text: "words ".repeat(megabyte) };
+  state.failsFrom = commits.length + 3;
+  await writer?.append([end], clock.now());
+  expect((await one.get(record.turnId))?.degraded).toBe(true);
+  expect((await two.readAfter(record.turnId, startOfLog, { limit: 9 })).events).toEqual([]);
+  state.failsFrom = Infinity;
+  await clock.advance(1_000);
+  await expect.poll(async () => (await one.get(record.turnId))?.degraded).toBe(false);
+  const [read] = (await two.readAfter(record.turnId, startOfLog, { limit: 9 })).events;
+  expect(read?.type === "finished" && read.text === end.text).toBe(true);
 });
