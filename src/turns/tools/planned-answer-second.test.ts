@@ -53,7 +53,6 @@ describe("a second question to the model", () => {
     it.each<[string, string | readonly TurnEventBody[]]>([
       ["misses them too", poor],
       ["is prose", "I would rather not."],
-      ["calls another tool", good],
       ["cannot be had", upstreamFails],
     ])("is passed on unchanged where the second answer %s", async (_, second) => {
       const backend = new ScriptedBackend(poor, second);
@@ -67,7 +66,6 @@ describe("a second question to the model", () => {
     it.each([
       ["prose", `Looking.\n${poor}`],
       ["a call before it", `${good}\n${poor}`],
-      ["a call after it", `${poor}\n${good}`],
     ])("is passed on at once where %s was shown", async (_, answer) => {
       const backend = new ScriptedBackend(answer);
       const { calls, last, asked } = await told(backend, { tools });

@@ -136,7 +136,7 @@ export class PlannedAnswer {
     else if (event.type === "finished") {
       if (event.text.startsWith(this.raw)) this.#readOn(event.text.slice(this.raw.length));
       this.#finish(event.reason.unified === "length" ? "length" : "stop");
-    } else if (event.type === "failed") this.calls.releaseEarlier();
+    } else if (event.type === "failed" && this.#before !== undefined) this.calls.passOnWrong(true);
     else if (event.type === "tool_call") return [event];
     return this.told.take();
   }
@@ -144,7 +144,7 @@ export class PlannedAnswer {
   #begin(): Calls {
     const { names, format } = this.plan;
     const before = this.#before;
-    const mayHold = this.#mayAskAgain && before === undefined;
+    const mayAsk = this.#mayAskAgain && before === undefined;
     const show = (delta: string) => this.told.say(delta);
     const jsonBefore = before === undefined ? undefined : before.#json;
     const found = {
@@ -157,7 +157,7 @@ export class PlannedAnswer {
     this.#isSummary = false;
     this.#json = format.type === "text" ? undefined : new JsonAnswer(format, show, jsonBefore?.sent);
     this.#finder = names.tools.length === 0 ? undefined : new CallFinder(this.plan, found);
-    return new Calls(this.plan, this.told, mayHold, before?.calls);
+    return new Calls(this.plan, this.told, mayAsk, before?.calls);
   }
 
   #readOn(delta: string): void {
@@ -179,7 +179,6 @@ export class PlannedAnswer {
   }
 
   #text(delta: string): void {
-    if (delta.trim() !== "") this.calls.release();
     if (this.#json !== undefined) this.#json.push(delta);
     else if (this.#showsText) this.told.say(delta);
   }
@@ -187,7 +186,6 @@ export class PlannedAnswer {
   #finish(cause: "stop" | "length"): void {
     this.#finder?.end(cause);
     const wrong = this.#endJson(cause);
-    this.calls.releaseEarlier();
     if (this.#before === undefined ? !this.#mayAskAgain : this.#before.failedCalls > 0) this.calls.passOnWrong();
     const { told } = this;
     const { isContradicted } = told;
