@@ -142,7 +142,7 @@ function defined(
       undefined,
     );
     const isSettled = body.type === "finished" || body.type === "tool_call";
-    const wanted = arrived.slice(0, first?.at ?? arrived.length - (isSettled ? 0 : held(arrived)));
+    const wanted = arrived.slice(0, first?.at ?? arrived.length - (isSettled ? 0 : held(arrived.slice(from))));
     const text = within(wanted);
     if (!text.startsWith(passed)) events.push({ type: "rewritten", text });
     else if (text !== passed) events.push({ type: "text", delta: text.slice(passed.length) });

@@ -20,7 +20,6 @@ export function limitOutput(limits: {
   const stop = limits.stop.filter((sequence) => sequence !== "");
   const max = limits.maxOutputTokens ?? Infinity;
   if (stop.length === 0 && max === Infinity) return undefined;
-  const sequences = stop.map((sequence) => new SequenceSearch(sequence));
   let passed = "";
   /** Arrived after `passed`: it may be the beginning of a sequence. */
   let pending = "";
@@ -35,7 +34,7 @@ export function limitOutput(limits: {
   const readWhole = (arrived: string, settled: boolean, ideTools?: IdeToolNames): TurnEventBody[] => {
     const searchFrom = arrived.startsWith(passed) ? passed.length : 0;
     const match = firstMatch(arrived, stop, searchFrom);
-    const wanted = arrived.slice(0, match?.at ?? arrived.length - (settled ? 0 : heldBack()));
+    const wanted = arrived.slice(0, match?.at ?? arrived.length - (settled ? 0 : heldBack(arrived.slice(searchFrom))));
     const sayable = wanted.slice(0, lengthWithin(wanted, max, limits.countTokens));
     const events: TurnEventBody[] = [];
     readsAll = !sayable.startsWith(passed);
@@ -51,16 +50,14 @@ export function limitOutput(limits: {
   };
 
   /** How many characters at the end could be the beginning of a stop sequence. */
-  const heldBack = () => sequences.reduce((most, { matched }) => Math.max(most, matched), 0);
+  const heldBack = (text: string) => stop.reduce((most, sequence) => Math.max(most, beginningAtEnd(text, sequence)), 0);
 
   /** As `readWhole` for the text that has arrived, but reads only `delta` where no limit is near. */
   const advance = (delta: string, settled: boolean): TurnEventBody[] => {
-    const begun = pending.length;
     pending += delta;
     // a sequence that began in text that was passed on is none
-    const found = sequences.filter((sequence) => sequence.read(delta, begun)).length > 0;
-    const length = pending.length - (settled ? 0 : heldBack());
-    if (found || readsAll || length < 0) return readWhole(passed + pending, settled);
+    if (readsAll || stop.some((sequence) => pending.includes(sequence))) return readWhole(passed + pending, settled);
+    const length = pending.length - (settled ? 0 : heldBack(pending));
     if (length === 0) return [];
     const text = pending.slice(0, length);
     if (max !== Infinity) mostTokens += limits.countTokens(text);
@@ -68,12 +65,6 @@ export function limitOutput(limits: {
     passed += text;
     pending = pending.slice(length);
     return [{ type: "text", delta: text }];
-  };
-
-  /** As `readWhole`, for a text that takes the place of the one before. */
-  const replace = (text: string, settled: boolean, ideTools?: IdeToolNames): TurnEventBody[] => {
-    for (const sequence of sequences) sequence.restart(text);
-    return readWhole(text, settled, ideTools);
   };
 
   return {
@@ -84,9 +75,9 @@ export function limitOutput(limits: {
           return advance(body.delta, false);
         case "rewritten":
           moved = body.moved;
-          return replace(body.text, false);
+          return readWhole(body.text, false);
         case "finished": {
-          const events = replace(body.text, true, body.ideTools);
+          const events = readWhole(body.text, true, body.ideTools);
           return over ? events : [...events, body];
         }
         case "tool_call":
@@ -123,44 +114,13 @@ function firstMatch(
   return first;
 }
 
-/** Looks for one sequence in a text that comes in parts, each character once (Knuth, Morris and Pratt). */
-class SequenceSearch {
-  readonly #sequence: string;
-  /** For each length of a beginning: the longest shorter beginning that it ends with. */
-  readonly #shorter: readonly number[];
-  /** The longest beginning of the sequence, but not all of it, that the text ends with. */
-  matched = 0;
-
-  constructor(sequence: string) {
-    this.#sequence = sequence;
-    const shorter = [0, 0];
-    for (let at = 1, length = 0; at < sequence.length; at++) {
-      while (length > 0 && sequence[at] !== sequence[length]) length = shorter[length] ?? 0;
-      if (sequence[at] === sequence[length]) length++;
-      shorter.push(length);
-    }
-    this.#shorter = shorter;
-  }
-
-  /** Whether the sequence ends in this part; it must begin in the part or in the `within` characters before it. */
-  read(part: string, within: number): boolean {
-    const sequence = this.#sequence;
-    let isFound = false;
-    for (let at = 0; at < part.length; at++) {
-      while (this.matched > 0 && part[at] !== sequence[this.matched]) this.matched = this.#shorter[this.matched] ?? 0;
-      if (part[at] === sequence[this.matched]) this.matched++;
-      if (this.matched < sequence.length) continue;
-      isFound ||= at + 1 + within >= sequence.length;
-      this.matched = this.#shorter[this.matched] ?? 0;
-    }
-    return isFound;
-  }
-
-  /** The text is another one now. */
-  restart(text: string): void {
-    this.matched = 0;
-    this.read(text.slice(-this.#sequence.length), 0);
-  }
+/** The length of the longest beginning of a sequence, but not all of it, that a text ends with. A sequence has at most 1,000 characters. */
+function beginningAtEnd(text: string, sequence: string): number {
+  const first = sequence.charAt(0);
+  const from = Math.max(0, text.length - sequence.length + 1);
+  for (let at = text.indexOf(first, from); at !== -1; at = text.indexOf(first, at + 1))
+    if (sequence.startsWith(text.slice(at))) return text.length - at;
+  return 0;
 }
 
 /** The longest beginning, in code units, that costs at most `max` tokens; never half a surrogate pair. */
