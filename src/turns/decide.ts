@@ -34,45 +34,37 @@ export type TurnSymbol =
   | "detach"
   | "fenced";
 
+/** The same for every turn that has not ended. */
+const whileOpen = {
+  failed: "failed",
+  upstream_ended: "failed",
+  upstream_threw: "failed",
+  cancel: "cancelled",
+  detach: "handed_over",
+  fenced: "handed_over",
+} as const;
+
+const over = {
+  started: "same",
+  answer: "same",
+  finished: "same",
+  failed: "same",
+  upstream_ended: "same",
+  upstream_threw: "same",
+  cancel: "same",
+  detach: "same",
+  fenced: "same",
+} as const;
+
 /** The whole machine. `illegal`: a backend broke its contract; the turn fails with `internal`. `same`: nothing happens. */
 export const transitions: Readonly<Record<TurnState, Readonly<Record<TurnSymbol, TurnState | "same" | "illegal">>>> = {
-  created: {
-    started: "prompted",
-    answer: "illegal",
-    finished: "illegal",
-    failed: "failed",
-    upstream_ended: "failed",
-    upstream_threw: "failed",
-    cancel: "cancelled",
-    detach: "handed_over",
-    fenced: "handed_over",
-  },
-  prompted: {
-    started: "illegal",
-    answer: "streaming",
-    finished: "finished",
-    failed: "failed",
-    upstream_ended: "failed",
-    upstream_threw: "failed",
-    cancel: "cancelled",
-    detach: "handed_over",
-    fenced: "handed_over",
-  },
-  streaming: {
-    started: "illegal",
-    answer: "streaming",
-    finished: "finished",
-    failed: "failed",
-    upstream_ended: "failed",
-    upstream_threw: "failed",
-    cancel: "cancelled",
-    detach: "handed_over",
-    fenced: "handed_over",
-  },
-  finished: over(),
-  failed: over(),
-  cancelled: over(),
-  handed_over: over(),
+  created: { ...whileOpen, started: "prompted", answer: "illegal", finished: "illegal" },
+  prompted: { ...whileOpen, started: "illegal", answer: "streaming", finished: "finished" },
+  streaming: { ...whileOpen, started: "illegal", answer: "streaming", finished: "finished" },
+  finished: over,
+  failed: over,
+  cancelled: over,
+  handed_over: over,
 };
 
 /** One step of the machine: the turn's next state and the events for its log. Pure. */
@@ -133,18 +125,4 @@ function symbolOf(input: TurnInput): TurnSymbol {
 function brokenContract(state: TurnState, input: TurnInput): MillraceError {
   const what = input.type === "event" ? input.body.type : input.type;
   return new MillraceError("internal", `The backend sent \`${what}\` while the turn was ${state}.`);
-}
-
-function over(): Readonly<Record<TurnSymbol, "same">> {
-  return {
-    started: "same",
-    answer: "same",
-    finished: "same",
-    failed: "same",
-    upstream_ended: "same",
-    upstream_threw: "same",
-    cancel: "same",
-    detach: "same",
-    fenced: "same",
-  };
 }
