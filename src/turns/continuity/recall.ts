@@ -1,15 +1,12 @@
 import { isAwaited, longestCallMs } from "../../backends/backend.ts";
 import type { Clock } from "../../base/clock.ts";
 import { readAll } from "../../log/read-turn.ts";
-import type { LogStore, TurnFilter, TurnLabel } from "../../log/store.ts";
+import type { LogStore } from "../../log/store.ts";
 import type { Asker, Continuity } from "./continuity.ts";
 import { heldPart, historyAfter, isHeldIn, visibleAnswer, waits } from "./visible-history.ts";
 
-/**
- * How many of the newest turns are looked at: few, and more if it is none of these. While one client runs a tool, others may begin hundreds
- * of turns.
- */
-const lookedAt = [32, 128, 512, 1_024];
+/** How many of the newest turns are looked at: while one client runs a tool, others may begin hundreds of turns. */
+const lookedAt = 1_024;
 
 /**
  * A function that looks in the log for the conversation of a request that ends with results, where it is not known here. An earlier
@@ -36,7 +33,7 @@ export function openRecall({
     if (held === undefined || last?.role !== "tool" || !isAwaited(last.callId)) return;
     if (clock.monotonic() > untilMs || continuity.knows(asker)) return;
     const filter = { caller, ...(session === undefined ? {} : { session }) };
-    for await (const label of newest(store, filter)) {
+    for (const label of await store.list({ ...filter, limit: lookedAt })) {
       const isEarlier = label.outcome === "finished" && label.messageCount + 1 === held.heldMessages;
       if (!isEarlier || label.session !== session || !store.isEarlier(label.owner, owner)) continue;
       const turn = await store.get(label.turnId);
@@ -53,17 +50,4 @@ export function openRecall({
       return;
     }
   };
-}
-
-async function* newest(
-  store: Pick<LogStore, "list">,
-  filter: Omit<TurnFilter, "limit">,
-): AsyncGenerator<TurnLabel, void> {
-  let before = 0;
-  for (const limit of lookedAt) {
-    const turns = await store.list({ ...filter, limit });
-    yield* turns.slice(before);
-    if (turns.length < limit) return;
-    before = limit;
-  }
 }
