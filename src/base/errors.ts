@@ -160,16 +160,10 @@ export interface MillraceErrorOptions {
 }
 
 /** The form of an error inside a log: plain data, without its cause. */
-export interface ErrorRecord {
+export interface ErrorRecord extends Omit<MillraceErrorOptions, "cause" | "hint"> {
   readonly code: ErrorCode;
   readonly message: string;
   readonly hint: string;
-  readonly retryAfterMs?: number;
-  readonly param?: string;
-  readonly resetsAtMs?: number;
-  readonly details?: unknown;
-  readonly repeated?: boolean;
-  readonly final?: boolean;
 }
 
 const brand = Symbol.for("millrace.error");
