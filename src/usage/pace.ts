@@ -7,7 +7,6 @@ import { type LimitsSnapshot, type LimitWindow, sameReset } from "./limits.ts";
 export type PaceVerdict = "ahead" | "tight" | "runs_out" | "exhausted" | "too_early";
 
 export interface Pace {
-  readonly ide: LimitsSnapshot["ide"];
   readonly windowId: string;
   readonly verdict: PaceVerdict;
   /** Share of the window's time that has passed now, 0..1: where an even pace would stand. */
@@ -27,23 +26,17 @@ const earliestFraction = 0.05;
 const shortestHistoryMs = 3_600_000;
 
 /**
- * The pace of every limited window in the newest snapshot of each IDE. Pure: the same arguments give the same answer, in
- * any order of snapshots; instants are epoch ms, so time zones and their changes do not matter. Unlimited windows and
+ * The pace of every limited window in the last of one IDE's readings, which are in order of time. Pure: the same arguments give the same
+ * answer; instants are epoch ms, so time zones and their changes do not matter. Unlimited windows and
  * balances have no pace and are left out. Snapshots read "after" `now` (the clock went back) count as read now.
  *
  * The speed is what was used since the window began, over the time from then to the reading. Where the start is not known
  * it is measured between readings of the same cycle.
  */
 export function paceOf(snapshots: readonly LimitsSnapshot[], nowMs: number): readonly Pace[] {
-  const byIde = Map.groupBy(snapshots, (snapshot) => snapshot.ide);
-  return [...byIde.values()].flatMap((ofIde) => {
-    const ordered = ofIde.toSorted((a, b) => a.readAtMs - b.readAtMs);
-    const newest = ordered.at(-1);
-    if (newest === undefined) return [];
-    return newest.windows
-      .filter((window) => window.kind === "consumption" && window.state !== "unlimited")
-      .map((window) => paceOfWindow(newest, window, ordered, nowMs));
-  });
+  const newest = snapshots.at(-1);
+  const windows = newest?.windows.filter(({ kind, state }) => kind === "consumption" && state !== "unlimited") ?? [];
+  return newest === undefined ? [] : windows.map((window) => paceOfWindow(newest, window, snapshots, nowMs));
 }
 
 function paceOfWindow(
@@ -52,7 +45,7 @@ function paceOfWindow(
   ordered: readonly LimitsSnapshot[],
   nowMs: number,
 ): Pace {
-  const base = { ide: newest.ide, windowId: window.id };
+  const base = { windowId: window.id };
   const used = window.utilization;
   const resetsAtMs = window.resetsAtMs;
   const early = (why: Pace["why"], elapsedFraction?: number): Pace => ({
