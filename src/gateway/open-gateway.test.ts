@@ -157,10 +157,6 @@ describe("models", () => {
       data: [{ id: "claude-test:high" }],
       has_more: false,
     });
-    expect(await ask("before_id=claude-test:high")).toMatchObject({
-      data: [{ id: "anthropic/test-model" }],
-      has_more: false,
-    });
   });
 
   it.each(["claude-test:high", "claude-test%3Ahigh"])("finds /v1/models/%s", async (id) => {

@@ -164,15 +164,10 @@ function limits(model: Model): Readonly<Record<string, unknown>> {
   };
 }
 
-/** `limit`, `after_id`, `before_id`; a limit that is no number is none. */
+/** `limit`, `after_id`; a limit that is no number is none. */
 function pageOf<T extends { readonly id: string }>(all: readonly T[], query: URLSearchParams) {
   const limit = limitIn(query, 1000, 1000);
   const after = all.findIndex((model) => model.id === query.get("after_id"));
-  const before = all.findIndex((model) => model.id === query.get("before_id"));
-  if (before >= 0) {
-    const start = Math.max(0, before - limit);
-    return { page: all.slice(start, before), more: start > 0 };
-  }
   return { page: all.slice(after + 1, after + 1 + limit), more: after + 1 + limit < all.length };
 }
 
@@ -224,7 +219,6 @@ export const modelsRoutes = [
       refresh: "`1`: ask the IDE again",
       limit: "Anthropic only",
       after_id: "Anthropic only",
-      before_id: "Anthropic only",
     },
     answer: vendorAnswer,
     async handle(parts, c) {
