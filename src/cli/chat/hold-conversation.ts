@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
 import { bestEffort } from "../../base/async.ts";
@@ -10,7 +9,6 @@ import { stopIfPaused } from "../gateway-process/pause-file.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { answerFacts, type ChatModel, chatModel, spellFacts } from "./answer-facts.ts";
 import { askTurn, type ChatBody, type ChatWay } from "./chat-turn.ts";
-import { fencedFile } from "./read-question.ts";
 import { showAnswer } from "./show-answer.ts";
 
 /** How a conversation begins. */
@@ -26,7 +24,6 @@ const help = [
   "/model          show the models",
   "/model <name>   ask another one from now on",
   "/new            begin a new conversation",
-  "/file <path>    attach a text file to the next message",
   "/exit           leave (also Ctrl-D)",
   "",
   "A line that ends with \\ continues in the next one, and pasted lines stay together.",
@@ -57,23 +54,17 @@ export async function holdConversation(begin: ChatStart, context: CommandContext
 
 /** A conversation: carries out a command or asks a question, and shows the error if that fails. */
 function openTalk(begin: ChatStart, context: CommandContext): (text: string, stop: AbortSignal) => Promise<void> {
-  const { io, out, settings, signal } = context;
+  const { out, settings, signal } = context;
   let { model } = begin;
   let { messages } = begin.asks;
-  let attached: readonly string[] = [];
 
   async function obey(command: string, argument: string): Promise<void> {
     if (command === "/help") for (const line of help) out.note(line);
     else if (command === "/new") {
       ({ messages } = begin.asks);
-      attached = [];
       out.note("This is a new conversation.");
     } else if (command === "/model") await choose(argument);
-    else if (command === "/file") {
-      // As a shell would read it: no shell has replaced the home folder here.
-      attached = [...attached, await fencedFile(argument.replace(/^~(?=\/)/, () => join(io.homeFolder)))];
-      out.note(`${argument} goes with the next message.`);
-    } else
+    else
       throw new MillraceError("invalid_request", `There is no command ${command}.`, {
         hint: "/help lists the commands.",
       });
@@ -96,8 +87,7 @@ function openTalk(begin: ChatStart, context: CommandContext): (text: string, sto
 
   async function ask(text: string, stop: AbortSignal): Promise<void> {
     stopIfPaused(settings.pauseFile);
-    const question = [text, ...attached].join("\n\n");
-    const sent: ChatBody["messages"] = [...messages, { role: "user", content: question }];
+    const sent: ChatBody["messages"] = [...messages, { role: "user", content: text }];
     const leave = new AbortController();
     const body = { ...begin.asks, model: model.name, messages: sent };
     const turn = askTurn(body, begin.way, { ...context, signal: leave.signal });
@@ -105,7 +95,6 @@ function openTalk(begin: ChatStart, context: CommandContext): (text: string, sto
     const shown = await showAnswer(turn, leave, options, { ...context, signal: AbortSignal.any([signal, stop]) });
     if (typeof shown === "string") return out.note("Stopped.");
     messages = [...sent, { role: "assistant", content: shown.answer }];
-    attached = [];
     const facts = await answerFacts(turn.id(), model, await begin.way.gateway(signal), context);
     out.line(out.style("dim", spellFacts(facts)));
   }

@@ -81,7 +81,7 @@ function readAll(stdin: CommandContext["io"]["stdin"]): {
 }
 
 /** A file as a fenced block under its name. */
-export async function fencedFile(path: string): Promise<string> {
+async function fencedFile(path: string): Promise<string> {
   const bytes = await readBytes(path);
   let text: string;
   try {
