@@ -47,27 +47,18 @@ const getCommand = defineCommand({
     const rows = shown.map((setting) => ({ key: setting.key, ...valueOf(setting, context) }));
     if (options.json) out.json({ data: rows });
     else if (args[0] !== undefined) for (const { value } of rows) out.line(value);
-    else printSettings(rows, options.wide, out);
+    else {
+      const columns = [
+        { title: "setting", whole: true },
+        { title: "value", narrow: 16 },
+        { title: "from", narrow: 14, keepsEnd: true, drop: 1 },
+      ];
+      const cells = rows.map(({ key, value, source }) => [key, value, source]);
+      printTable(columns, cells, out, options.wide);
+    }
     return Promise.resolve();
   },
 });
-
-export function printSettings(
-  rows: readonly { readonly key: string; readonly value: string; readonly source: string }[],
-  wide: boolean,
-  out: CommandContext["out"],
-): void {
-  printTable(
-    [
-      { title: "setting", whole: true },
-      { title: "value", narrow: 16 },
-      { title: "from", narrow: 14, keepsEnd: true, drop: 1 },
-    ],
-    rows.map(({ key, value, source }) => [key, value, source]),
-    out,
-    wide,
-  );
-}
 
 const setCommand = defineCommand({
   name: "set",

@@ -125,7 +125,7 @@ async function list(
   if (limit !== undefined) out.note(`Turns of all keys in the running gateway: ${spellTurnLimit(limit)}.`);
 }
 
-export function printKeys(
+function printKeys(
   keys: readonly KeyRecord[],
   { nowMs, wide }: { readonly nowMs: number; readonly wide: boolean },
   out: CommandContext["out"],

@@ -115,7 +115,7 @@ export const familyColumns: readonly Column[] = [
   { title: "INPUT", drop: 5 },
   { title: "BACKEND", drop: 6 },
 ];
-export const modelColumns = familyColumns.filter(({ title }) => title !== "VARIANTS");
+const modelColumns = familyColumns.filter(({ title }) => title !== "VARIANTS");
 
 /** `means` answers the name of the model that a name resolves to. Families stand where their first model stood. */
 export function familiesOf(models: readonly Model[], means: (name: string) => string | undefined) {

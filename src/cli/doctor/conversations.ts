@@ -68,7 +68,7 @@ const columns: readonly Column[] = [
 ];
 
 /** The least recently used first. */
-export function printConversations(conversations: readonly OwnConversation[], nowMs: number, out: Output): void {
+function printConversations(conversations: readonly OwnConversation[], nowMs: number, out: Output): void {
   const keeperOf = ({ file }: OwnConversation) =>
     file === undefined ? "an agent" : file.ide === undefined ? "a file" : productName(file.ide.variant, file.ide.build);
   const rows = conversations
