@@ -33,19 +33,9 @@ function windowLines(of: LimitsOfIde, out: Screen, options: TableOptions): reado
   const windows = of.windows.filter((window) => options.models || window.scope !== "model");
   if (windows.length === 0) return ["  The IDE did not report the limits of the plan."];
   const rowsWith = (cells: number) => windows.map((window) => rowOf(window, cells, out, options));
-  const wide = rowsWith(wideBar);
-  if (!out.isTerminal) return rowLines(wide, (head, { reset, pace }) => [spread(head, reset, pace)]);
-  const narrow = rowsWith(Math.max(1, Math.min(narrowBar, out.columns - 6)));
-  const layouts = [
-    () => rowLines(wide, (head, { reset, pace }) => [spread(head, reset, pace)]),
-    () => rowLines(wide, (head, { reset, pace }, below) => withLine(`${head}  ${reset}`.trimEnd(), below, [pace])),
-    () => rowLines(narrow, (head, { reset, pace }, below) => withLine(head, below, [reset, pace])),
-  ];
-  for (const layout of layouts) {
-    const lines = layout();
-    if (lines.every((line) => displayWidth(line) <= out.columns)) return lines;
-  }
-  return narrow.flatMap(stacked);
+  const lines = rowLines(rowsWith(wideBar), (head, { reset, pace }) => [spread(head, reset, pace)]);
+  if (!out.isTerminal || lines.every((line) => displayWidth(line) <= out.columns)) return lines;
+  return rowLines(rowsWith(narrowBar), (head, { reset, pace }, below) => withLine(head, below, [reset, pace]));
 }
 
 /** Windows as rows of one table: labels and amounts below each other; `below` is the indent of a line under the bar. */
@@ -76,13 +66,6 @@ function rowOf(window: LimitsWindowEnvelope, cells: number, out: Screen, { nowMs
     reset: resetOf(window, nowMs),
     pace: paceOf(window, out, formatInstant),
   };
-}
-
-/** The parts of a window one below the other, for a terminal that is too narrow for rows. */
-function stacked({ label, bar, amount: used, reset, pace }: Row): readonly string[] {
-  const [lead, next] = ["  ", "    "];
-  const drawn = bar.trim() === "" ? "" : bar;
-  return [`${lead}${label}`, `${next}${drawn}${used}`, ...withLine("", next, [reset, pace]).slice(1)];
 }
 
 /** A line, and below it those of the parts that say anything. */
