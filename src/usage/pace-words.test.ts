@@ -3,7 +3,6 @@ import type { Pace } from "./pace.ts";
 import { durationInWords, paceInWords } from "./pace-words.ts";
 
 const pace = (part: Partial<Pace>): Pace => ({
-  ide: "windsurf",
   windowId: "weekly",
   verdict: "too_early",
   elapsedFraction: undefined,
