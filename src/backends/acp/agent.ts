@@ -115,9 +115,8 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
   const moved = new MovedSessions(clock, starter.folder);
   let prompts = 0;
   const knowledge = new NativeKnowledge(options.tools ?? "auto");
-  const { events } = options;
   const onPrompt = () => prompts++;
-  const parts: AgentParts = { spec, clock, pool, hosts, moved, silenceMs, lockedMs, onPrompt, knowledge, events };
+  const parts: AgentParts = { spec, clock, pool, hosts, moved, silenceMs, lockedMs, onPrompt, knowledge };
   const signs = {
     name: spec.name,
     heardMs: () => Math.max(pool.startingHeardMs, ...pool.processes.map(({ child }) => child.heardMs)),

@@ -1,10 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
-import { Emitter } from "../../base/emitter.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { type BackendHarness, describeBackend } from "../backend.conformance.ts";
 import { eventsOf } from "../backend.ts";
-import type { BackendLifecycle } from "../lifecycle.ts";
 import { promptFor } from "../prompt.fake.ts";
 import { ScriptedHarness } from "./scripted-harness.fake.ts";
 import type { AgentPlan, JournalLine } from "./scripted-plan.fake.ts";
@@ -49,21 +47,16 @@ const editStep = {
   status: "pending",
 };
 
-test("lines that an agent writes about itself are reported once a prompt", async () => {
-  const line = "[MODE_UPDATE] plan";
-  const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: line } };
+test("lines that an agent writes about itself are no part of its answer", async () => {
+  const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "[MODE_UPDATE] plan" } };
   const harness = await ScriptedHarness.open({ text: "Hi.", updates: [update, update] });
   onTestFinished(() => harness.close());
-  const events = new Emitter<BackendLifecycle>();
-  const noted: unknown[] = [];
-  events.on("agent_noted", (event) => noted.push(event));
-  const { backend } = harness.agent({ events });
+  const { backend } = harness.agent();
   const options = { keep: false, onAlive: () => {} };
   const batches = backend.run(promptFor("devin/default"), options, new AbortController().signal);
   let last: TurnEventBody | undefined;
   for await (const event of eventsOf(batches)) last = event;
   expect(last).toMatchObject({ type: "finished", text: "Hi." });
-  expect(noted).toEqual([{ agent: "devin", notices: [line] }]);
 });
 
 test("an agent of an older protocol offers its models, and is set to one of them", async () => {

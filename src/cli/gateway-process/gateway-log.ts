@@ -43,7 +43,6 @@ export function logLifecycle(
     log.write("warn", "agent_models_unread", { agent, error: describe(error) }),
   );
   events.on("agent_hostless", ({ agent, why }) => log.write("warn", "agent_hostless", { agent, why }));
-  events.on("agent_noted", ({ agent, notices }) => log.write("info", "agent_noted", { agent, notices }));
   events.on("ide_found", (ide) => log.write("info", "ide_found", named(ide)));
   events.on("ide_lost", (ide) => log.write("info", "ide_lost", named(ide)));
 }
@@ -226,7 +225,6 @@ const sentences: Readonly<Record<string, (fields: Fields) => string>> = {
   agent_models_unread: ({ agent, error }) => `The models of ${asText(agent)} could not be read: ${firstLine(error)}`,
   agent_hostless: ({ agent, why }) =>
     `The agent ${asText(agent)} ends with this gateway, and its answers too, because its host did not start: ${asText(why)}`,
-  agent_noted: ({ agent, notices }) => `The agent ${asText(agent)} says of itself: ${asText(notices)}`,
   ide_found: ({ product, pid }) => `Found ${asText(product)}, process ${asText(pid)}.`,
   ide_lost: ({ product, pid }) => `${asText(product)}, process ${asText(pid)}, is gone.`,
   turn_run_failed: ({ turnId, error }) => `Turn ${asText(turnId)} failed: ${firstLine(error)}`,

@@ -22,7 +22,6 @@ test("events of a gateway's life become log lines, with a stack only for unexpec
   events.emit("turn_problem", { event: "turn_adopt_failed", turnId: "turn_1" as TurnId, error: "odd" });
   events.emit("ide_read", { turnId: "turn_1" as TurnId, ideTools: ["VIEW_FILE"] });
   events.emit("agent_hostless", { agent: "devin", why: "no host" });
-  events.emit("agent_noted", { agent: "gemini", notices: ["[MODE_UPDATE] plan"] });
   expect(lines).toEqual([
     ["error", "store_degraded", { store: "redis", why: "The disk is full.", hint: "Make room." }],
     ["info", "store_healed", { store: "redis" }],
@@ -32,6 +31,5 @@ test("events of a gateway's life become log lines, with a stack only for unexpec
     ["warn", "turn_adopt_failed", { turnId: "turn_1", error: "odd" }],
     ["info", "the IDE's agent read", { turnId: "turn_1", ideTools: ["VIEW_FILE"] }],
     ["warn", "agent_hostless", { agent: "devin", why: "no host" }],
-    ["info", "agent_noted", { agent: "gemini", notices: ["[MODE_UPDATE] plan"] }],
   ]);
 });

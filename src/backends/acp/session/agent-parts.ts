@@ -1,9 +1,7 @@
 import type { Clock } from "../../../base/clock.ts";
 import { splitEffort } from "../../../base/effort.ts";
-import type { EventSink } from "../../../base/emitter.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import type { Prompt } from "../../backend.ts";
-import type { BackendLifecycle } from "../../lifecycle.ts";
 import type { AgentHosts } from "../host/hosts.ts";
 import type { AcpAgentSpec } from "../known/agent-spec.ts";
 import { type AgentLaunch, launchFor } from "../known/devin.ts";
@@ -28,7 +26,6 @@ export interface AgentParts {
   readonly lockedMs: number;
   /** Called for each prompt that is sent. */
   readonly onPrompt: () => void;
-  readonly events: EventSink<BackendLifecycle> | undefined;
   readonly knowledge: NativeKnowledge;
 }
 

@@ -80,8 +80,6 @@ export class UpdateReader {
   stopped: string | undefined;
   /** Devin's notice about the plan: "Weekly quota: 90 % is used." */
   billing: string | undefined;
-  /** Lines that the agent wrote about itself, each once: they are no part of the answer. */
-  readonly notices = new Set<string>();
   /** The agent lost its connection to the model, tries it again, and has written nothing since. */
   isRetrying = false;
   readonly #tools = new Map<unknown, Tool>();
@@ -225,10 +223,7 @@ export class UpdateReader {
     const chunk = textOf(update);
     if (chunk === "") return undefined;
     const line = chunk.trim();
-    if (isMarkedNotice(meta) || notices.some((notice) => notice.test(line))) {
-      this.notices.add(line);
-      return undefined;
-    }
+    if (isMarkedNotice(meta) || notices.some((notice) => notice.test(line))) return undefined;
     const delta = this.#afterTool && this.#text !== "" ? `\n\n${chunk}` : chunk;
     this.#afterTool = false;
     this.#refused = false;

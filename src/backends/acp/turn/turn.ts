@@ -1,6 +1,5 @@
 import { bestEffort } from "../../../base/async.ts";
 import { writeJson } from "../../../base/json.ts";
-import { quotable } from "../../../base/shown-text.ts";
 import { isTerminal, type TurnEventBody } from "../../../log/event.ts";
 import { answerDiff, emptyAnswer } from "../../answer-diff.ts";
 import { type Batch, type Prompt, parkedReason, type ResumePoint, type RunOptions } from "../../backend.ts";
@@ -261,8 +260,6 @@ async function* conclusion(
   await session?.stop(); // until then a tool that was begun may still come to its end
   const context = errorContext(parts);
   const last = conclude(end, reader, context);
-  const notices = [...reader.notices].map((notice) => quotable(notice));
-  if (notices.length > 0) parts.events?.emit("agent_noted", { agent: parts.spec.name, notices });
   const isUnusable = session?.tools !== undefined && ignoresTools(reader, session.tools.isUsed, context);
   if (isUnusable && process !== undefined) parts.knowledge.noteWithout(versionOf(parts, process));
   const tokens = (end.type === "answered" ? end.tokens : undefined) ?? reader.tokens;
