@@ -40,6 +40,7 @@ const searches: Readonly<Record<string, readonly string[]>> = {
 /** `programs NAME`: what others wrote, driven against the gateway; and what Millrace was built into. */
 const programs: Readonly<Record<string, readonly string[]>> = {
   clients: ["test/clients/run.ts"],
+  "most-used": ["test/clients/most-used.ts"],
   agents: ["test/agents/run.ts"],
   vendor: ["test/vendor/run.ts"],
   "open-responses": ["test/open-responses/run.ts"],

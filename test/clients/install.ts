@@ -18,8 +18,8 @@ const install = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--lo
  * The folder with the pinned clients, or with their `newest` releases; installed once for each state of package.json, in the user's cache (or
  * MILLRACE_TEST_CLIENTS), never beside Millrace's own packages. The drivers are copied there at every run.
  */
-export async function installClients({ newest = false } = {}): Promise<string> {
-  const pinned = await installPackages(join(here, "package.json"));
+export async function installClients({ newest = false, manifest = join(here, "package.json") } = {}): Promise<string> {
+  const pinned = await installPackages(manifest);
   const folder = newest ? await installNewest(pinned) : pinned;
   cpSync(join(here, "drivers"), join(folder, "drivers"), { recursive: true });
   return folder;

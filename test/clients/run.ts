@@ -45,14 +45,11 @@ const acp = args.includes("--acp");
 const verbose = args.includes("--verbose");
 /** `usual` (by default), `all`, `none`, or names. */
 const wantedFailures = args.includes("--failures") ? (args[args.indexOf("--failures") + 1] ?? "usual") : "usual";
-/** One session each of the most used clients, as a commit's run has it. */
-const mostUsed = ["Codex", "Claude Code", "OpenCode", "Cline", "Vercel AI SDK"];
-const onlyMostUsed = args.includes("--most-used");
 /** Nothing but the failures. */
 const onlyFailures = args.includes("--only-failures");
 /** `usual` (by default), `all`, `none`; nothing but the sessions. */
 const wantedSessions = args.includes("--sessions") ? (args[args.indexOf("--sessions") + 1] ?? "usual") : "usual";
-const onlySessions = onlyMostUsed || args.includes("--only-sessions");
+const onlySessions = args.includes("--only-sessions");
 /** Another host is named in each place alone, too. */
 const eachPlace = args.includes("--each-place");
 
@@ -237,12 +234,7 @@ function isWanted(title: string): boolean {
   return only === undefined || only.some((part) => title.toLowerCase().includes(part));
 }
 
-function isDriven({ name, surface, rarely, packageName }: SessionClient): boolean {
-  if (onlyMostUsed)
-    return (
-      mostUsed.some((one) => name === one || name.startsWith(`${one},`)) &&
-      allSessions.find((other) => other.packageName === packageName)?.name === name
-    );
+function isDriven({ name, surface, rarely }: SessionClient): boolean {
   return isWanted(`${name} ${surface}`) && (rarely !== true || only !== undefined || wantedSessions === "all");
 }
 

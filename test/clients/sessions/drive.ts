@@ -19,18 +19,26 @@ export interface SessionReport {
   readonly requests: readonly Recorded[];
 }
 
-/** Drives one client through the whole script, in a world of its own. A step that fails does not end the session. */
+/** Drives one client through the script, or `only` these steps of it, in a world of its own. A step that fails does not end the session. */
 export async function driveSession(
   folder: string,
   client: SessionClient,
-  { acp, tell }: { readonly acp: boolean; readonly tell: (step: StepName, result: StepResult) => void },
+  {
+    acp,
+    tell,
+    only,
+  }: {
+    readonly acp: boolean;
+    readonly tell: (step: StepName, result: StepResult) => void;
+    readonly only?: readonly StepName[];
+  },
 ): Promise<SessionReport> {
   const bench = await Bench.open(folder, { acp, patienceMs: 120_000 });
   writeFileSync(join(bench.work, "notes.txt"), "note-4711\n");
   writeFileSync(join(bench.work, "paper.pdf"), paper());
   const results = new Map<StepName, StepResult>();
   try {
-    for (const step of steps) {
+    for (const step of steps.filter(({ name }) => only?.includes(name) !== false)) {
       const result = await taken(step, client, bench, results.size === 0);
       results.set(step.name, result);
       tell(step.name, result);
