@@ -71,7 +71,7 @@ const states: readonly State[] = [
       const usage = { promptTokens: 1719, completionTokens: 25, thinkingTokens: 6, estimated: false } as const;
       world.turns.backend.last.emit({ type: "usage", ...usage });
       world.turns.backend.last.finish("The channel that feeds a mill wheel.");
-      await page.getByText("1,719 in, 31 out").waitFor();
+      await page.getByText("1,719 in, 31 out").first().waitFor();
     },
     shows: /1,719 in, 31 out/,
   },
