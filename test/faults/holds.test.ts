@@ -39,6 +39,13 @@ const image = (megabytes: number) => {
   return { type: "image_url", image_url: { url } };
 };
 const long = ask("[[sim: size=8000000 rate=instant]]");
+/** Questions whose answers have more than a megabyte. */
+const answers: Record<string, object> = {
+  "an answer of 8 MB": long,
+  "an answer of 8 MB, streamed": { ...long, stream: true },
+  "an answer of 8 MB with tools": { ...long, tools: [tool("One step.")] },
+  "an answer of 2 MB at its limit": { ...ask("[[sim: size=2000000 rate=instant]]"), max_tokens: 300_000 },
+};
 const bodies: Record<string, object> = {
   "a file": looking(file),
   "descriptions of tools": {
@@ -55,10 +62,6 @@ const bodies: Record<string, object> = {
   },
   "images of 20 MB": looking(image(5), image(5), image(5), image(5)),
   "images of 64 MB": looking(...Array.from({ length: 12 }, () => image(5.5))),
-  "an answer of 8 MB": long,
-  "an answer of 8 MB, streamed": { ...long, stream: true },
-  "an answer of 8 MB with tools": { ...long, tools: [tool("One step.")] },
-  "an answer of 2 MB at its limit": { ...ask("[[sim: size=2000000 rate=instant]]"), max_tokens: 300_000 },
 };
 
 /**
@@ -99,6 +102,12 @@ it(
     };
     const holds: Record<string, number> = {};
     for (const path of reads) holds[path] = await rounds(() => call(path));
+    for (const [name, body] of Object.entries(answers)) {
+      holds[name] = await rounds(async () => {
+        const text = await call("/v1/chat/completions", body);
+        if (text.length < 1_000_000) throw new Error(`${name}: ${text.slice(0, 300)}`);
+      });
+    }
     for (const [name, body] of Object.entries(bodies))
       holds[name] = await rounds(() => call("/v1/chat/completions", body));
     const keyed = (body: object | undefined) => call("/v1/chat/completions", body, { "idempotency-key": "images" });
