@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { say } from "../support/long-suite.ts";
 import { atOnce } from "./at-once.ts";
 import { installClients } from "./install.ts";
 import { agentSessions } from "./sessions/agents.ts";
@@ -27,12 +28,12 @@ await atOnce([...chosen.entries()], 2, async ([at, client]) => {
   const tell = (step: StepName, { type, note, ms, ran }: Parameters<Parameters<typeof driveSession>[2]["tell"]>[1]) => {
     count[type === "passed" ? "passed" : "failed"]++;
     const title = `${client.name} over ${acp ? "ACP" : "Cascade"}: ${step}`;
-    console.log(`${(type === "passed" ? "ok" : "FAILED").padEnd(7)} ${title} (${(ms / 1000).toFixed(1)} s) ${note}`);
-    if (type !== "passed") console.log(ran?.stdout.slice(-3_000), ran?.stderr.slice(-3_000));
+    say(`${(type === "passed" ? "ok" : "FAILED").padEnd(7)} ${title} (${(ms / 1000).toFixed(1)} s) ${note}`);
+    if (type !== "passed") say(`${ran?.stdout.slice(-3_000)}\n${ran?.stderr.slice(-3_000)}`);
   };
   await driveSession(clients, client, { acp, tell, only: steps });
 });
-console.log(`${count.passed} passed, ${count.failed} failed`);
+say(`${count.passed} passed, ${count.failed} failed`);
 process.exitCode = count.failed > 0 ? 1 : 0;
 
 /** The manifest of all clients with these packages alone; the AI SDK's providers are packages of their own. */
