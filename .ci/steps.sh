@@ -23,8 +23,10 @@ step() {
   read -r good bad < <(awk '/^[0-9]+ passed, [0-9]+ failed/ { good += $1; bad += $3 } END { print good + 0, bad + 0 }' "$log")
   mark=ok
   if [ "$code" != 0 ]; then mark=FAILED; [ "$bad" != 0 ] || bad=1
-  elif grep -q '^skipped: ' "$log"; then mark=skipped
-  elif [ "$good" = 0 ]; then good=1; fi
+  else
+    bad=0 # what failed was tried again
+    if grep -q '^skipped: ' "$log"; then mark=skipped; elif [ "$good" = 0 ]; then good=1; fi
+  fi
   passed=$((passed + good)) failed=$((failed + bad))
   reports+=("$(printf '%-8s %6s s  %s' "$mark" "$((SECONDS - began))" "$name")")
 }
