@@ -38,12 +38,12 @@ const image = (megabytes: number) => {
   const url = `data:image/png;base64,${"iVBORw0KGgo/".repeat((megabytes * 1_000_000) / 12)}`;
   return { type: "image_url", image_url: { url } };
 };
-const long = ask("[[sim: size=8000000 rate=instant]]");
+const long = ask("[[sim: size=4000000 rate=instant]]");
 /** Questions whose answers have more than a megabyte. */
 const answers: Record<string, object> = {
-  "an answer of 8 MB": long,
-  "an answer of 8 MB, streamed": { ...long, stream: true },
-  "an answer of 8 MB with tools": { ...long, tools: [tool("One step.")] },
+  "an answer of 4 MB": long,
+  "an answer of 4 MB, streamed": { ...long, stream: true },
+  "an answer of 4 MB with tools": { ...long, tools: [tool("One step.")] },
   "an answer of 2 MB at its limit": { ...ask("[[sim: size=2000000 rate=instant]]"), max_tokens: 300_000 },
 };
 const bodies: Record<string, object> = {
