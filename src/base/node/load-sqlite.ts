@@ -15,9 +15,31 @@ export function loadSqlite(): typeof Sqlite {
   try {
     const sqlite: typeof Sqlite | undefined = process.getBuiltinModule("node:sqlite"); // not every runtime has it
     if (sqlite === undefined) throw new Error("This runtime has no SQLite.");
-    return sqlite;
+    return "isTransaction" in sqlite.DatabaseSync.prototype ? sqlite : (held ??= holdingDatabases(sqlite));
   } finally {
     if (descriptor === undefined) Reflect.deleteProperty(process, "emitWarning");
     else Object.defineProperty(process, "emitWarning", descriptor);
   }
+}
+
+let held: typeof Sqlite | undefined;
+
+/**
+ * Before 22.16, Node frees a database that nobody names any more also while one of its statements runs, which breaks the heap of the process
+ * (nodejs/node#56840; `isTransaction` came with the mend). So each stays until it is closed.
+ */
+function holdingDatabases(sqlite: typeof Sqlite): typeof Sqlite {
+  const open = new Set<Sqlite.DatabaseSync>();
+  class DatabaseSync extends sqlite.DatabaseSync {
+    constructor(...given: ConstructorParameters<typeof Sqlite.DatabaseSync>) {
+      super(...given);
+      open.add(this);
+    }
+
+    override close(): void {
+      super.close();
+      open.delete(this);
+    }
+  }
+  return { ...sqlite, DatabaseSync };
 }

@@ -1,5 +1,6 @@
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { loadSqlite } from "../../base/node/load-sqlite.ts";
 import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 import { makeDatabaseFile } from "../../log/sqlite/open-file.ts";
 import { isDamaged, LockPatience, lockTimeoutMs, translateSqliteError } from "../../log/sqlite/sqlite-errors.ts";
@@ -134,7 +135,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
 
 function openFile({ file, openTimeoutMs = lockTimeoutMs, readOnly = false, setAside }: HistoryOptions): DatabaseSync {
   if (file !== ":memory:" && !readOnly) makeDatabaseFile(file);
-  const opened = new DatabaseSync(file, { readOnly });
+  const opened = new (loadSqlite().DatabaseSync)(file, { readOnly });
   try {
     opened.exec(`PRAGMA busy_timeout = ${openTimeoutMs}`);
     refuseOther(opened); // before anything of the file is changed
