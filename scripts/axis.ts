@@ -138,7 +138,7 @@ function ownFolder(path: string, isOthers: boolean): string {
 const alone = Object.values(runs).flatMap((corner) =>
   Object.entries(corner).map(([key, value]) => [key, { [key]: value }] as const),
 );
-/** As for a test that failed: a worker that the oldest Node itself ended (its heap was damaged once in some fifty runs) is no test that can be tried again. */
+/** As for a test that failed: a worker that ended is no test that Vitest can try again. */
 function fails(name: string, corner: Corner): boolean {
   if (runAt(name, corner)) return false;
   if (process.env["MILLRACE_TEST_RETRY"] === undefined) return true;
