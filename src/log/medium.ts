@@ -5,7 +5,7 @@ import { type Op, type Row, type Rows, removal } from "./rows.ts";
 import { noTag, Sealer } from "./sealing/sealer.ts";
 import type { Retention } from "./store.ts";
 
-/** What the row of a tombstone, and of a request in parts, leaves empty. */
+/** What the row of a tombstone, and one with parts, leaves empty. */
 export const emptyRow = { createdAtMs: 0, epoch: 1, last: 0, open: false, owner: "", tags: [], meta: {}, proof: noTag };
 
 /** How many rows a sweep expires at a time. */

@@ -1,7 +1,7 @@
 import { bestEffort, notNeeded } from "../base/async.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 
-/** What a row is: a turn, the parts of a turn's request, a client's stream, or the place of a turn that is no longer kept. */
+/** What a row is: a turn, the parts of its request or of its end, a client's stream, or the place of a turn that is no longer kept. */
 export type RowKind = "turn" | "parts" | "stream" | "tombstone";
 
 /**

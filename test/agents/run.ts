@@ -1,10 +1,9 @@
 import { strict as assert } from "node:assert";
 import { readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { installPackages, versionOf } from "../clients/install.ts";
+import { installPackages, manifestOf, versionOf } from "../clients/install.ts";
 import { cellsOf, sectionOf, tableLines, withSections } from "../clients/table.ts";
 import { type AgentOutcome, runAgent } from "./agent-run.ts";
 import { check, failures } from "./check.ts";
@@ -33,19 +32,14 @@ const all = [opencode, codex, claude, gemini, qwen];
 const owners = all.filter(({ name }) => values.agent === undefined || values.agent.includes(name));
 assert(owners.length > 0, `The agents are ${all.map(({ name }) => name).join(", ")}.`);
 
-const packages = await installPackages(manifestOf(owners));
+const packages = await installPackages(manifest(owners));
 const recorded: Recorded = readRecorded();
 const outcomes = new Map<string, AgentOutcome>();
 
 /** The manifest of all agents, or one with those that were asked for. */
-function manifestOf(asked: readonly Owner[]): string {
+function manifest(asked: readonly Owner[]): string {
   const all = join(import.meta.dirname, values.oldest === true ? "oldest/package.json" : "package.json");
-  if (values.agent === undefined) return all;
-  const manifest = JSON.parse(readFileSync(all, "utf8")) as { readonly dependencies: Record<string, string> };
-  const dependencies = Object.fromEntries(asked.map(({ npm }) => [npm, manifest.dependencies[npm]]));
-  const file = join(tmpdir(), "package.json");
-  writeFileSync(file, JSON.stringify({ ...manifest, dependencies }));
-  return file;
+  return values.agent === undefined ? all : manifestOf(all, (name) => asked.some(({ npm }) => npm === name));
 }
 
 async function tryAgent(owner: Owner): Promise<void> {

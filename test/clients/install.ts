@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 
 const here = import.meta.dirname;
@@ -61,6 +61,16 @@ function hasPrograms(name: string, folder: string, pinned: string): boolean {
   const { optionalDependencies = {} } = readManifest(join(pinned, "node_modules", name, "package.json"));
   const isIn = (place: string) => (program: string) => existsSync(join(place, "node_modules", program));
   return Object.keys(optionalDependencies).filter(isIn(pinned)).every(isIn(folder));
+}
+
+/** A manifest in the temporary folder: the given one with these packages alone. */
+export function manifestOf(manifest: string, isWanted: (name: string) => boolean): string {
+  const whole = readManifest(manifest);
+  const wanted = Object.entries(whole.dependencies ?? {}).filter(([name]) => isWanted(name));
+  const file = join(tmpdir(), "package.json");
+  const dependencies = Object.fromEntries(wanted);
+  writeFileSync(file, JSON.stringify({ ...whole, dependencies, optionalDependencies: {} }));
+  return file;
 }
 
 /** The folder with the packages of a manifest, installed once for each state of it. */

@@ -1,9 +1,7 @@
-import { readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { say } from "../support/long-suite.ts";
 import { atOnce } from "./at-once.ts";
-import { installClients } from "./install.ts";
+import { installClients, manifestOf } from "./install.ts";
 import { agentSessions } from "./sessions/agents.ts";
 import { cliSessions } from "./sessions/clis.ts";
 import { driveSession } from "./sessions/drive.ts";
@@ -21,7 +19,10 @@ const steps: readonly StepName[] = ["first turn", "tools", "gateway killed"];
 
 const all = [...cliSessions, ...editorSessions, ...agentSessions, ...sdkSessions];
 const chosen = mostUsed.flatMap((name) => all.find((session) => session.name === name) ?? []);
-const clients = await installClients({ manifest: manifestOf(chosen.map(({ packageName }) => packageName)) });
+const packages = new Set(chosen.map(({ packageName }) => packageName));
+/** The AI SDK's providers are packages of their own. */
+const isNeeded = (name: string) => packages.has(name) || name.startsWith("@ai-sdk/");
+const clients = await installClients({ manifest: manifestOf(join(import.meta.dirname, "package.json"), isNeeded) });
 const count = { passed: 0, failed: mostUsed.length - chosen.length };
 await atOnce([...chosen.entries()], 2, async ([at, client]) => {
   const acp = at % 2 === 1;
@@ -35,19 +36,3 @@ await atOnce([...chosen.entries()], 2, async ([at, client]) => {
 });
 say(`${count.passed} passed, ${count.failed} failed`);
 process.exitCode = count.failed > 0 ? 1 : 0;
-
-/** The manifest of all clients with these packages alone; the AI SDK's providers are packages of their own. */
-function manifestOf(names: readonly string[]): string {
-  const manifest = JSON.parse(readFileSync(join(import.meta.dirname, "package.json"), "utf8")) as {
-    readonly dependencies: Readonly<Record<string, string>>;
-  }; // ours
-  const wanted = Object.entries(manifest.dependencies).filter(
-    ([name]) => names.includes(name) || name.startsWith("@ai-sdk/"),
-  );
-  const file = join(tmpdir(), "package.json");
-  writeFileSync(
-    file,
-    JSON.stringify({ ...manifest, dependencies: Object.fromEntries(wanted), optionalDependencies: {} }),
-  );
-  return file;
-}

@@ -93,27 +93,28 @@ function onceOnly(transcript: string): string {
   return transcript.endsWith(first) ? first : transcript;
 }
 
-interface Rendered {
+/** What a reading is judged by. */
+interface TranscriptOfPrompt {
   readonly transcript: string;
   readonly prompt: string;
 }
 
 /** Leaves out the headers past `total`: those in a row whose absence makes the cheapest reading. */
-function withoutLookAlikes(rendered: Rendered, headers: readonly Header[], total: number): readonly Header[] {
+function withoutLookAlikes(asked: TranscriptOfPrompt, headers: readonly Header[], total: number): readonly Header[] {
   const extra = headers.length - total;
   if (total === 0 || extra <= 0) return headers;
   let cheapest: readonly Header[] = [];
   let least = Infinity;
   for (let at = 1; at <= total; at++) {
     const reading = [...headers.slice(0, at), ...headers.slice(at + extra)];
-    const price = reading.reduce((sum, header, i) => sum + priceOf(rendered, header, reading[i + 1]), 0);
+    const price = reading.reduce((sum, header, i) => sum + priceOf(asked, header, reading[i + 1]), 0);
     if (price < least) [cheapest, least] = [reading, price];
   }
   return cheapest;
 }
 
-function priceOf(rendered: Rendered, header: Header, next: Header | undefined): number {
-  return bodyPrice(rendered, header, next) + (next === undefined ? 0 : stepPrice(header, next));
+function priceOf(asked: TranscriptOfPrompt, header: Header, next: Header | undefined): number {
+  return bodyPrice(asked, header, next) + (next === undefined ? 0 : stepPrice(header, next));
 }
 
 function stepPrice(header: Header, next: Header): number {
@@ -122,7 +123,7 @@ function stepPrice(header: Header, next: Header): number {
   return next.number === header.number + 1 ? 0 : cost.gap;
 }
 
-function bodyPrice({ transcript, prompt }: Rendered, header: Header, next: Header | undefined): number {
+function bodyPrice({ transcript, prompt }: TranscriptOfPrompt, header: Header, next: Header | undefined): number {
   const length = (next?.at ?? transcript.length) - header.bodyAt;
   switch (header.role) {
     case "Assistant":
