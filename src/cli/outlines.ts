@@ -56,7 +56,7 @@ export const outlines = {
   usage: outline("usage", "Look", "Show what is left of the plan, how long it lasts, and what used it"),
   statusline: outline("statusline", "Look", "Print the limits as one line, for a status bar"),
   dashboard: outline("dashboard", "Look", "Open the dashboard in the browser"),
-  config: outline("config", "Set up", "Show, set and check the settings of the configuration file"),
+  config: outline("config", "Set up", "Show and set the settings of the configuration file"),
   completion: outline(
     "completion",
     "Set up",
