@@ -44,7 +44,7 @@ export default defineConfig({
       part("main", e2e),
       part("e2e", { globalSetup: ["test/support/foreign-stand-in.ts"], ...e2e }),
       part("faults", e2e),
-      part("browser", e2e),
+      part("browser", { globalSetup: ["test/browser/built-dashboard.ts"], ...e2e }),
       part("single-file", e2e),
       part("rehearsal", e2e),
       part("search", { ...e2e, setupFiles }),

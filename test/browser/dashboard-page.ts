@@ -1,9 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished } from "vitest";
 import { patienceMs } from "../support/world.ts";
-import { buildDashboard, chromiumPath, showTexts, startChromium } from "./chromium.ts";
+import { chromiumPath, showTexts, startChromium } from "./chromium.ts";
 import { type DashboardWorld, dashboardWorld } from "./dashboard-world.ts";
 
 const executablePath = chromiumPath();
@@ -20,17 +20,16 @@ type Open = (
 /** Describes the dashboard in one Chromium, which closes after the last test; skipped without Chromium. */
 export function describeDashboard(subject: string, body: (open: Open) => void): void {
   describe.skipIf(executablePath === undefined)(`${subject} in Chromium${reason}`, () => {
-    let folder: string;
     let browser: Browser;
 
     beforeAll(async () => {
-      [folder, browser] = await Promise.all([buildDashboard(), startChromium(executablePath ?? "")]);
+      browser = await startChromium(executablePath ?? "");
     });
 
     afterAll(() => browser.close());
 
     body(async (part = {}, look = {}) => {
-      const world = await dashboardWorld({ folder, plan: "full", pastTurns: 120, ...part });
+      const world = await dashboardWorld({ folder: inject("dashboard"), plan: "full", pastTurns: 120, ...part });
 
       const { mayComplain = /^$/, texts = false, ...looks } = look;
       const context = await browser.newContext({
