@@ -119,7 +119,7 @@ const order = {
     idempotent: ["."],
     "openai-chat": [".", "messages"],
     "openai-responses": [".", "messages"],
-    ollama: [".", "openai-chat"],
+    ollama: [".", "messages", "openai-chat"],
     gemini: ["."],
   },
   "src/gateway/streams": { rpc: [], carriers: [] },

@@ -1,54 +1,9 @@
 import { z } from "zod";
-import { isObject, type JsonObject, writeJson } from "../../base/json.ts";
+import { isObject, type JsonObject, objectOf, writeJson } from "../../base/json.ts";
 import type { Message, Part } from "../../log/request.ts";
-import { fileParts } from "./files.ts";
+import { fileParts, imageParts } from "./files.ts";
 import type { History } from "./history.ts";
-import { imageFromBase64, imageFromUrl, parseAt, refuse, textParts } from "./parse-body.ts";
-
-const base64Source = z.object({ type: z.literal("base64"), media_type: z.string(), data: z.string() });
-const imageSource = z.discriminatedUnion("type", [
-  base64Source,
-  z.object({ type: z.literal("url"), url: z.string() }),
-  z.object({ type: z.literal("file"), file_id: z.string() }),
-]);
-const documentSource = z.discriminatedUnion("type", [
-  base64Source,
-  z.object({ type: z.literal("text"), data: z.string() }),
-  z.object({
-    type: z.literal("content"),
-    content: z.union([z.string(), z.array(z.unknown())]),
-  }),
-  z.object({ type: z.literal("url"), url: z.string() }),
-  z.object({ type: z.literal("file"), file_id: z.string() }),
-]);
-
-const imageBlock = z.object({ type: z.literal("image"), source: imageSource });
-const documentBlock = z.object({
-  type: z.literal("document"),
-  source: documentSource,
-  title: z.string().nullish(),
-  context: z.string().nullish(),
-});
-const searchResultBlock = z.object({
-  type: z.literal("search_result"),
-  source: z.string().nullish(),
-  title: z.string().nullish(),
-  content: z.unknown(),
-});
-/** The vendor's own summary of what it took out of a long conversation. */
-const compactionBlock = z.object({ content: z.string().nullish() });
-const toolReferenceBlock = z.object({ type: z.literal("tool_reference"), tool_name: z.string() });
-
-const refusalPart = z.object({ refusal: z.string() });
-/** Chat Completions have an object here, Responses a text. */
-const imageUrlPart = z.object({ image_url: z.union([z.string(), z.object({ url: z.string() })]).nullish() });
-const fileMembers = z.object({
-  filename: z.string().nullish(),
-  file_data: z.string().nullish(),
-  file_url: z.string().nullish(),
-  file_id: z.string().nullish(),
-});
-const filePart = z.object({ file: fileMembers });
+import { parseAt, textParts } from "./parse-body.ts";
 
 /** The content of a message: a text, a part, or a list of parts. */
 export const content = z.union([z.string(), z.array(z.unknown()), z.looseObject({})]);
@@ -97,7 +52,12 @@ export function parsePart(given: unknown, path: string, history: History): Part[
   const part = history.read("part", () => parseAt(anyPart, withType(given), path), undefined);
   if (part === undefined) return [];
   const { type } = part;
-  const read = (parts: () => Part[]) => history.read(type, parts, []);
+  const say = (member: string, words = (text: string) => text): Part[] => {
+    const text = part[member];
+    if (typeof text === "string") return textParts([words(text)]);
+    history.leaveOut(type);
+    return [];
+  };
   switch (type) {
     case "text":
     case "input_text":
@@ -106,46 +66,34 @@ export function parsePart(given: unknown, path: string, history: History): Part[
     case "reasoning_text":
       return history.read("text", () => textParts([textOf(part, path)]), []);
     case "refusal":
-      return read(() => textParts([parseAt(refusalPart, part, path).refusal]));
-    case "image":
-      return history.readFile("image", anImage(isObject(part["source"]) ? part["source"]["url"] : undefined), () => [
-        parseImage(parseAt(imageBlock, part, path).source, `${path}.source`),
-      ]);
+      return say("refusal");
+    case "tool_reference":
+      return say("tool_name", (name) => `The tool ${name} can be called now.`);
+    case "compaction": // the vendor's own summary of what it took out of a long conversation
+      return part["content"] === null ? [] : say("content");
+    case "image": {
+      const { url, data, media_type: mimeType } = objectOf(part["source"]);
+      return imageParts(history, type, url ?? data, mimeType);
+    }
     case "image_url":
     case "input_image":
-    case "computer_screenshot":
-      return history.readFile(type === "image_url" ? type : "input_image", anImage(part["image_url"]), () => {
-        const { image_url: url } = parseAt(imageUrlPart, part, path);
-        if (!url) throw refuse(path, "Uploaded files are not kept here.", "Send the image as a data URL.");
-        const at = `${path}.image_url${type === "image_url" ? ".url" : ""}`;
-        return [imageFromUrl(typeof url === "string" ? url : url.url, at)];
-      });
+    case "computer_screenshot": {
+      const { image_url: url } = part; // Chat Completions have an object here, Responses a text
+      return imageParts(history, type === "image_url" ? type : "input_image", isObject(url) ? url["url"] : url);
+    }
     case "file":
     case "input_file": {
-      const at = type === "file" ? `${path}.file` : path;
-      const members = () => (type === "file" ? parseAt(filePart, part, path).file : parseAt(fileMembers, part, path));
-      const file = history.read(type, members, undefined);
-      const elsewhere = file?.file_url ?? file?.file_id;
-      return fileParts(history, type, at, { name: file?.filename, data: file?.file_data, elsewhere });
+      const { filename, file_data: data, file_url: url, file_id: id } = type === "file" ? objectOf(part["file"]) : part;
+      return fileParts(history, type, { name: filename, data, elsewhere: url ?? id });
     }
     case "document":
-      return history.readFile(type, "a document", () =>
-        parseDocument(parseAt(documentBlock, part, path), path, history),
-      );
-    case "search_result":
-      return read(() => {
-        const { source, title, content: inside } = parseAt(searchResultBlock, part, path);
-        const heading = [title, source].filter((text) => text).join(", ");
-        return [...textParts([heading]), ...parseContent(inside, `${path}.content`, history)];
-      });
-    case "tool_reference":
-      return read(() =>
-        textParts([`The tool ${parseAt(toolReferenceBlock, part, path).tool_name} can be called now.`]),
-      );
-    case "compaction":
-      return read(() => textParts([parseAt(compactionBlock, part, path).content ?? ""]));
+      return parseDocument(part, path, history);
+    case "search_result": {
+      const heading = [part["title"], part["source"]].filter((text) => typeof text === "string" && text !== "");
+      return [...textParts([heading.join(", ")]), ...parseContent(part["content"], `${path}.content`, history)];
+    }
     default:
-      return parseOther(type, path, history);
+      return parseOther(type, history);
   }
 }
 
@@ -163,55 +111,21 @@ export function textOf({ text, content: other }: JsonObject, path: string): stri
   return parseAt(z.string(), said, `${path}.text`);
 }
 
-/** An image for a note; the model may fetch it with a tool of its own. */
-function anImage(given: unknown): string {
-  const url = isObject(given) ? given["url"] : given;
-  return typeof url === "string" && /^https?:/i.test(url) ? `an image at ${url.slice(0, 300)}` : "an image";
-}
-
-function parseOther(type: string, path: string, history: History): Part[] {
+function parseOther(type: string, history: History): Part[] {
   const found = media.exec(type);
-  if (found === null) {
-    history.leaveOut(type);
-    return [];
-  }
-  const what = found[1] === "audio" ? "an audio file" : found[1] === "video" ? "a video" : "a file";
-  return history.readFile(type, what, () => {
-    throw refuse(path, `Content of type \`${type}\` is not supported; text and images are.`);
-  });
+  if (found !== null)
+    return history.leaveOutFile(
+      type,
+      found[1] === "audio" ? "an audio file" : found[1] === "video" ? "a video" : "a file",
+    );
+  history.leaveOut(type);
+  return [];
 }
 
-function parseImage(source: z.infer<typeof imageSource>, path: string): Part {
-  switch (source.type) {
-    case "base64":
-      return imageFromBase64(source.media_type, source.data, `${path}.data`);
-    case "url":
-      return imageFromUrl(source.url, `${path}.url`);
-    case "file":
-      throw refuse(path, "Uploaded files are not kept here.", "Send the image as base64.");
-    default:
-      return source satisfies never;
-  }
-}
-
-function parseDocument({ source, title }: z.infer<typeof documentBlock>, path: string, history: History): Part[] {
-  const heading = title ? [`${title}\n`] : [];
-  const file = (data: Parameters<typeof fileParts>[3]) =>
-    fileParts(history, "document", `${path}.source`, { name: title, ...data });
-  switch (source.type) {
-    case "text":
-      return textParts([...heading, source.data]);
-    case "content": {
-      if (typeof source.content === "string") return textParts([...heading, source.content]);
-      return [...textParts(heading), ...parseContent(source.content, `${path}.source.content`, history)];
-    }
-    case "base64":
-      return file({ data: source.data, mimeType: source.media_type });
-    case "url":
-      return file({ elsewhere: source.url });
-    case "file":
-      return file({ elsewhere: source.file_id });
-    default:
-      return source satisfies never;
-  }
+function parseDocument({ source, title: name }: JsonObject, path: string, history: History): Part[] {
+  const { type, data, media_type: mimeType, content: inside, url, file_id: id } = objectOf(source);
+  const heading = textParts(typeof name === "string" && name !== "" ? [`${name}\n`] : []);
+  if (type === "text" && typeof data === "string") return [...heading, ...textParts([data])];
+  if (type === "content") return [...heading, ...parseContent(inside, `${path}.source.content`, history)];
+  return fileParts(history, "document", { name, data, mimeType, elsewhere: url ?? id });
 }

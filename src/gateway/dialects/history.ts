@@ -101,16 +101,11 @@ export class History {
     }
   }
 
-  /** The parts of a picture or file. One that cannot be read is left out, and a note for the model stands in its place. `what`: "a PDF". */
-  readFile(type: string, what: string, read: () => Part[]): Part[] {
-    try {
-      return read();
-    } catch (error) {
-      if (!isMillraceError(error) || error.code !== "invalid_request") throw error;
-      const how = /image|picture|audio|video/i.test(what) ? "" : "; extract its text with a command";
-      this.leaveOut(type);
-      return textParts([`[${what} that this gateway cannot read${how}]`]);
-    }
+  /** Leaves out a picture or file that cannot be read. The note that stands in its place for the model. `what`: "a PDF". */
+  leaveOutFile(type: string, what: string): Part[] {
+    const how = /image|picture|audio|video/i.test(what) ? "" : "; extract its text with a command";
+    this.leaveOut(type);
+    return textParts([`[${what} that this gateway cannot read${how}]`]);
   }
 }
 

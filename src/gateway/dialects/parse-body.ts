@@ -189,9 +189,6 @@ export function noteOfHosted(hosted: readonly string[], isNeeded: boolean): Mess
   ];
 }
 
-/** What stands before the data. Matched apart from them: an expression over 40 MB of data takes 130 ms. */
-const dataUrlStart = /^data:(image\/[a-z0-9.+-]+)(?:;[^,;]+)*;base64$/i;
-
 /** Texts as parts; empty ones are no part. */
 export function textParts(texts: readonly string[]): Part[] {
   return texts.filter((text) => text !== "").map((text) => ({ type: "text", text }));
@@ -204,53 +201,4 @@ export function resultContent(given: unknown): string | readonly unknown[] {
   const isContent =
     Array.isArray(given) && (given.length === 0 || given.some((part) => isObject(part) && "type" in part));
   return isContent ? given : writeJson(given);
-}
-
-/**
- * An image that the caller sent inside the request.
- *
- * @throws MillraceError `invalid_request` for an address that would have to be fetched: the gateway fetches nothing.
- */
-export function imageFromUrl(url: string, param: string): Part {
-  const comma = url.slice(0, bounds.dataUrlStart).indexOf(",");
-  const match = comma < 0 ? null : dataUrlStart.exec(url.slice(0, comma));
-  if (match === null) {
-    if (url.startsWith("data:"))
-      throw refuse(param, "This data URL is not a base64 image (`data:image/png;base64,...`).");
-    throw refuse(
-      param,
-      "Remote images are not fetched.",
-      "Send the image inside the request, as a data URL (`data:image/png;base64,...`).",
-    );
-  }
-  const [, mimeType = ""] = match;
-  return imageFromBase64(mimeType, url.slice(comma + 1), param);
-}
-
-/** Names of image types that programs write and the vendors' models do not take. */
-const imageAliases: Readonly<Record<string, string>> = {
-  "image/jpg": "image/jpeg",
-  "image/pjpeg": "image/jpeg",
-  "image/jpe": "image/jpeg",
-  "image/jfif": "image/jpeg",
-  "image/x-png": "image/png",
-  "image/apng": "image/png",
-  "image/x-webp": "image/webp",
-  "image/x-gif": "image/gif",
-};
-
-/** How a PDF begins, as base64: some clients send every file as a picture. */
-const pdfStart = "JVBERi0";
-
-/** An image given as base64, standard or URL-safe, with or without line breaks. */
-export function imageFromBase64(mimeType: string, data: string, param: string): Part {
-  const base64 = data.replaceAll(/\s/g, "").replaceAll("-", "+").replaceAll("_", "/");
-  // `\w` takes a sixth of the time of its letters, and there is no `_`
-  if (!/^[\w+/]+={0,2}$/.test(base64)) throw refuse(param, "The image is empty or not base64.");
-  if (base64.startsWith(pdfStart))
-    throw refuse(param, "PDFs cannot be read here.", "Send its text: extract it with a command.");
-  if (!/^image\/[a-z0-9.+-]+$/i.test(mimeType))
-    throw refuse(param, `\`${mimeType.slice(0, 60)}\` is not an image type.`);
-  const type = mimeType.toLowerCase();
-  return { type: "image", mimeType: imageAliases[type] ?? type, base64 };
 }

@@ -12,7 +12,6 @@ import {
   nameAModel,
   noteOfHosted,
   outputLimit,
-  parseAt,
   parseBody,
   resultContent,
   stopSequences,
@@ -180,10 +179,6 @@ function speakerOf({ role, parts }: JsonObject): Speaker {
   return Array.isArray(parts) && parts.some(isResult) ? "tool" : role === "system" ? "other" : "user";
 }
 
-const camelObject = <T extends z.ZodRawShape>(members: T) => z.preprocess(camelCased, z.object(members));
-const blob = camelObject({ mimeType: z.string(), data: z.string(), displayName: z.string().nullish() });
-const file = camelObject({ mimeType: z.string().nullish(), fileUri: z.string() });
-
 interface ReadParts {
   readonly parts: Part[];
   readonly calls: ToolCall[];
@@ -215,21 +210,14 @@ function readPart(part: JsonObject, path: string, history: History, read: ReadPa
     const { id, name, args: input } = objectOf(called);
     read.calls.push(...readCall({ id, name, input }, history));
   } else if (result) read.results.push(resultOf(result, `${path}.functionResponse`, history));
-  else if (inlineData || fileData)
-    read.parts.push(
-      ...history.readFile(inlineData ? "inlineData" : "fileData", "a file", () => fileOf(part, path, history)),
-    );
-  else if ("text" in part) read.parts.push(...history.read("text", () => textParts([textOf(part, path)]), []));
+  else if (inlineData) {
+    const { displayName: name, ...said } = objectOf(camelCased(inlineData));
+    read.parts.push(...fileParts(history, "inlineData", { ...said, name }));
+  } else if (fileData) {
+    const { fileUri: elsewhere, mimeType } = objectOf(camelCased(fileData));
+    read.parts.push(...fileParts(history, "fileData", { elsewhere, mimeType }));
+  } else if ("text" in part) read.parts.push(...history.read("text", () => textParts([textOf(part, path)]), []));
   else history.leaveOut(Object.keys(part).find((name) => name !== "thoughtSignature") ?? "part");
-}
-
-function fileOf({ inlineData, fileData }: JsonObject, path: string, history: History): Part[] {
-  if (inlineData) {
-    const { displayName: name, ...said } = parseAt(blob, inlineData, `${path}.inlineData`);
-    return fileParts(history, "inlineData", `${path}.inlineData`, { ...said, name });
-  }
-  const { fileUri: elsewhere, mimeType } = parseAt(file, fileData, `${path}.fileData`);
-  return fileParts(history, "fileData", `${path}.fileData`, { mimeType, elsewhere });
 }
 
 /** A result: what the function gave, without the member that clients put it in. `error` as the only member is a failure. */

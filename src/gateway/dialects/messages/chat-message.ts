@@ -2,12 +2,14 @@ import { isObject } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
 import { objectsIn, readCall, readResult } from "../calls.ts";
 import { parseContent } from "../content.ts";
+import { bareImages } from "../files.ts";
 import type { History, WireMessage } from "../history.ts";
 import { textParts } from "../parse-body.ts";
 
-/** One message by its role. */
+/** One message by its role. Ollama has its pictures beside the content, and its own names for thinking and for the tool of a result. */
 export function parseChatMessage(given: WireMessage, path: string, history: History): Message[] {
-  const parts = () => parseContent(given["content"], `${path}.content`, history);
+  const pictures = bareImages(history, given["images"]);
+  const parts = () => [...parseContent(given["content"], `${path}.content`, history), ...pictures];
   switch (given.role) {
     case "system":
     case "developer":
@@ -17,9 +19,10 @@ export function parseChatMessage(given: WireMessage, path: string, history: Hist
       return [parseAssistant(given, parts(), history)];
     case "tool":
     case "function": {
-      const { name, content: inside } = given;
+      const { tool_name: tool, name = tool, content: inside } = given;
       const id = given.role === "tool" ? given["tool_call_id"] : legacyCallId(name);
-      return [readResult({ id, name, content: inside }, `${path}.content`, history)];
+      const result = readResult({ id, name, content: inside }, `${path}.content`, history);
+      return [{ ...result, parts: [...result.parts, ...pictures] }];
     }
     default:
       history.leaveOut(`message of ${given.role}`);
@@ -28,11 +31,18 @@ export function parseChatMessage(given: WireMessage, path: string, history: Hist
 }
 
 function parseAssistant(
-  { reasoning_content: content, reasoning, refusal, tool_calls: made, function_call: legacy }: WireMessage,
+  {
+    reasoning_content: content,
+    reasoning,
+    thinking: ofOllama,
+    refusal,
+    tool_calls: made,
+    function_call: legacy,
+  }: WireMessage,
   parts: readonly Part[],
   history: History,
 ): Message {
-  const thinking = [content, reasoning].find((text) => typeof text === "string" && text !== "");
+  const thinking = [content, reasoning, ofOllama].find((text) => typeof text === "string" && text !== "");
   const toolCalls = callsIn(made, history);
   if (isObject(legacy)) {
     const { name, arguments: input } = legacy;

@@ -1,27 +1,15 @@
 import { z } from "zod";
-import { objectOf } from "../../../base/json.ts";
-import type { Message, Part, ReasoningEffort, TurnRequest } from "../../../log/request.ts";
-import { objectsIn, readCall, readResult } from "../calls.ts";
+import type { Message, ReasoningEffort, TurnRequest } from "../../../log/request.ts";
 import { content, parseContent, parseSystem } from "../content.ts";
 import type { ParsedTurn } from "../dialect.ts";
-import { History, type Speaker, type WireMessage } from "../history.ts";
+import { bareImages } from "../files.ts";
+import { History } from "../history.ts";
+import { readMessages } from "../messages/any-message.ts";
 import { parseTools } from "../openai-chat/tools.ts";
-import {
-  effortNamed,
-  imageFromBase64,
-  imageFromUrl,
-  nameAModel,
-  noteOfHosted,
-  outputLimit,
-  parseAt,
-  parseBody,
-  refuse,
-  stopSequences,
-} from "../parse-body.ts";
+import { effortNamed, nameAModel, noteOfHosted, outputLimit, parseBody, refuse, stopSequences } from "../parse-body.ts";
 import { formatIn, formatMembers } from "../response-format.ts";
 
 const images = z.array(z.string()).nullish();
-const shown = z.object({ images });
 
 const common = {
   model: z.string().min(1, nameAModel("/api/tags")),
@@ -65,7 +53,10 @@ export function parseOllamaRequest(body: unknown): ParsedTurn & { readonly wire:
     const parsed = parseBody(ollamaChatBody, body);
     const history = new History();
     const { tools, ignored } = parseTools(parsed.tools);
-    const messages = [...noteOfHosted(ignored, tools.length === 0), ...parseMessages(parsed.messages ?? [], history)];
+    const messages = [
+      ...noteOfHosted(ignored, tools.length === 0),
+      ...readMessages(parsed.messages ?? [], history, "chat"),
+    ];
     return { ...turnOf(parsed, "chat", { messages, tools }), ignoredTools: ignored, leftOut: history.leftOut };
   }
   const parsed = parseBody(ollamaGenerateBody, body);
@@ -73,7 +64,7 @@ export function parseOllamaRequest(body: unknown): ParsedTurn & { readonly wire:
   const history = new History();
   const system = parseSystem(parsed.system, "system", history);
   const prompt = parseContent(parsed.prompt, "prompt", history);
-  const asked: Message = { role: "user", parts: [...prompt, ...parseImages(parsed.images, "images", history)] };
+  const asked: Message = { role: "user", parts: [...prompt, ...bareImages(history, parsed.images)] };
   history.refuseUnreadable([asked], "prompt");
   return { ...turnOf(parsed, "generate", { messages: [...system, asked], tools: [] }), leftOut: history.leftOut };
 }
@@ -118,53 +109,4 @@ function turnOf(
 function effortOf(think: z.infer<typeof common.think>): ReasoningEffort | undefined {
   if (think === false) return "none";
   return typeof think === "string" ? effortNamed(think) : undefined;
-}
-
-const speakers: readonly Speaker[] = ["user", "assistant", "tool"];
-
-function parseMessages(given: readonly unknown[], history: History): Message[] {
-  const parse = (message: WireMessage, path: string): Message[] => {
-    const { role, thinking } = message;
-    if (role === "tool") {
-      const { tool_call_id: id, tool_name: name, content, images: pictures } = message;
-      const result = readResult({ id, name, content }, `${path}.content`, history);
-      return [{ ...result, parts: [...result.parts, ...partsOf({ role, images: pictures }, path, history)] }];
-    }
-    if (role === "assistant") {
-      const toolCalls = objectsIn(message["tool_calls"]).flatMap(({ id, function: called }) => {
-        const { name, arguments: input } = objectOf(called);
-        return readCall({ id, name, input }, history);
-      });
-      const parts = partsOf(message, path, history);
-      return [{ role, parts, ...(typeof thinking === "string" && thinking ? { thinking } : {}), toolCalls }];
-    }
-    if (role === "user" || role === "system" || role === "developer")
-      return [{ role: role === "user" ? role : "system", parts: partsOf(message, path, history) }];
-    history.leaveOut(`message of ${role}`);
-    return [];
-  };
-  return history.readMessages(given, ({ role }) => speakers.find((speaker) => speaker === role) ?? "other", parse);
-}
-
-function partsOf(message: WireMessage, path: string, history: History): Part[] {
-  const { images: pictures } = history.read("images", () => parseAt(shown, message, path), {});
-  const parts = parseContent(message["content"], `${path}.content`, history);
-  return [...parts, ...parseImages(pictures, `${path}.images`, history)];
-}
-
-/** Pictures have no type here: their first bytes tell it. */
-function parseImages(given: readonly string[] | null | undefined, path: string, history: History): Part[] {
-  return (given ?? []).flatMap((data, i) => {
-    const at = `${path}[${i}]`;
-    return history.readFile("images", "an image", () => {
-      if (data.startsWith("data:")) return [imageFromUrl(data, at)];
-      const [, type = "png"] =
-        [
-          ["/9j/", "jpeg"],
-          ["R0lG", "gif"],
-          ["UklG", "webp"],
-        ].find(([head = ""]) => data.startsWith(head)) ?? [];
-      return [imageFromBase64(`image/${type}`, data, at)];
-    });
-  });
 }
