@@ -1,19 +1,10 @@
-import type { ErrorRecord } from "../../../base/errors.ts";
 import { type JsonObject, writeJson } from "../../../base/json.ts";
 import type { Usage } from "../../../log/event.ts";
 import type { TurnRequest } from "../../../log/request.ts";
-import {
-  type Answer,
-  type AnswerEnd,
-  AnswerFold,
-  type AnswerStep,
-  argumentsObject,
-  type Block,
-  millraceEnd,
-} from "../answer.ts";
+import { type Answer, type AnswerEnd, argumentsObject, type Block, millraceEnd } from "../answer.ts";
 import { type Dialect, type EncodeContext, type Encoder, toldPlace, type WireEvent, wireId } from "../dialect.ts";
-import { failureOf } from "../errors.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
+import { stepEncoder } from "../step-encoder.ts";
 import { encodeAnthropicError } from "./errors.ts";
 import { parseMessagesRequest } from "./request.ts";
 
@@ -24,42 +15,23 @@ import { parseMessagesRequest } from "./request.ts";
  * A rewrite is sent as in Chat Completions: the text delta's event carries `millrace: { rewritten: <whole text> }`.
  */
 function messagesEncoder(context: EncodeContext): Encoder {
-  const fold = new AnswerFold(context.parsed.request);
-  const broken = (error: ErrorRecord) => [write(encodeAnthropicError(error, context.requestId).body)];
-  const encodeStep = (step: AnswerStep): readonly WireEvent[] => {
-    switch (step.type) {
-      case "open":
-        return [write({ type: "content_block_start", index: step.block.index, content_block: emptyBlock(step.block) })];
-      case "delta":
-        return [
-          write({ type: "content_block_delta", index: step.block.index, delta: deltaOf(step.block, step.delta) }),
-        ];
-      case "rewritten": {
-        const delta = { type: "text_delta", text: step.delta };
-        const millrace = { rewritten: step.text };
-        return [write({ type: "content_block_delta", index: step.block.index, delta, millrace })];
-      }
-      case "close":
-        return [write({ type: "content_block_stop", index: step.block.index })];
-      case "end": {
-        if (step.end.type !== "finished") return broken(failureOf(step.end));
-        const usage = finalUsage(reportedUsage(fold.answer, context));
-        const delta = { ...stopOf(step.end, context.parsed.request), container: null };
-        return [
-          write({ type: "message_delta", delta, usage, ...millraceEnd(step.end) }),
-          write({ type: "message_stop" }),
-        ];
-      }
-      default:
-        return step satisfies never;
-    }
-  };
-  return {
-    open: () => [write({ type: "message_start", message: emptyMessage(context) })],
-    encode: (event) => fold.push(event).flatMap(encodeStep),
+  const change = (index: number, delta: JsonObject, more: JsonObject = {}) => [
+    write({ type: "content_block_delta", index, delta, ...more }),
+  ];
+  return stepEncoder(context, {
+    begin: () => [write({ type: "message_start", message: emptyMessage(context) })],
+    open: (block) => [write({ type: "content_block_start", index: block.index, content_block: emptyBlock(block) })],
+    delta: (block, delta) => change(block.index, deltaOf(block, delta)),
+    rewritten: ({ index }, text, rewritten) => change(index, { type: "text_delta", text }, { millrace: { rewritten } }),
+    close: ({ index }) => [write({ type: "content_block_stop", index })],
+    finished(end, answer) {
+      const usage = finalUsage(reportedUsage(answer, context));
+      const delta = { ...stopOf(end, context.parsed.request), container: null };
+      return [write({ type: "message_delta", delta, usage, ...millraceEnd(end) }), write({ type: "message_stop" })];
+    },
     heartbeat: (waiting) => [write({ type: "ping", ...toldPlace(waiting) })],
-    broken,
-  };
+    failed: (error) => [write(encodeAnthropicError(error, context.requestId).body)],
+  });
 }
 
 function emptyMessage(context: EncodeContext): JsonObject {

@@ -1,18 +1,9 @@
-import type { ErrorRecord } from "../../../base/errors.ts";
 import { type JsonObject, writeJson } from "../../../base/json.ts";
 import type { FinishReason } from "../../../log/event.ts";
-import {
-  type Answer,
-  AnswerFold,
-  type AnswerStep,
-  argumentsObject,
-  type Block,
-  millraceEnd,
-  type ToolCallBlock,
-} from "../answer.ts";
+import { type Answer, argumentsObject, type Block, millraceEnd, type ToolCallBlock } from "../answer.ts";
 import { type Dialect, type EncodeContext, type Encoder, toldPlace, type WireEvent, wireId } from "../dialect.ts";
-import { failureOf } from "../errors.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
+import { stepEncoder } from "../step-encoder.ts";
 import { encodeGeminiError } from "./errors.ts";
 import { type GeminiWire, parseGeminiRequest } from "./request.ts";
 
@@ -21,36 +12,20 @@ import { type GeminiWire, parseGeminiRequest } from "./request.ts";
  * sent as in Chat Completions. Silence is an empty text. Source: docs/dev/wire/clients.md, "Gemini".
  */
 function geminiEncoder(context: EncodeContext): Encoder {
-  const fold = new AnswerFold(context.parsed.request);
   const chunk = (parts: readonly JsonObject[], more: JsonObject = {}): WireEvent[] => [
     { data: writeJson({ candidates: [candidate(parts)], ...head(context), ...more }) },
   ];
-  const broken = (error: ErrorRecord) => [{ data: writeJson(encodeGeminiError(error, context.requestId).body) }];
-  const write = (step: AnswerStep): readonly WireEvent[] => {
-    switch (step.type) {
-      case "open":
-        return [];
-      case "delta": {
-        const parts = step.block.kind === "tool_call" ? [] : partsOf({ ...step.block, text: step.delta }, context);
-        return parts.length === 0 ? [] : chunk(parts);
-      }
-      case "rewritten":
-        return chunk([{ text: step.delta }], { millrace: { rewritten: step.text } });
-      case "close":
-        return step.block.kind === "tool_call" ? chunk(partsOf(step.block, context)) : [];
-      case "end":
-        if (step.end.type !== "finished") return broken(failureOf(step.end));
-        return [{ data: writeJson(whole([{ text: "" }], context, fold.answer)) }];
-      default:
-        return step satisfies never;
-    }
-  };
-  return {
-    open: () => [],
-    encode: (event) => fold.push(event).flatMap(write),
+  return stepEncoder(context, {
+    delta(block, delta) {
+      const parts = block.kind === "tool_call" ? [] : partsOf({ ...block, text: delta }, context);
+      return parts.length === 0 ? [] : chunk(parts);
+    },
+    rewritten: (_block, text, rewritten) => chunk([{ text }], { millrace: { rewritten } }),
+    close: (block) => (block.kind === "tool_call" ? chunk(partsOf(block, context)) : []),
+    finished: (_end, answer) => [{ data: writeJson(whole([{ text: "" }], context, answer)) }],
     heartbeat: (waiting) => chunk([{ text: "" }], toldPlace(waiting)),
-    broken,
-  };
+    failed: (error) => [{ data: writeJson(encodeGeminiError(error, context.requestId).body) }],
+  });
 }
 
 /** The same as the lines of one array: what the API streams to those that ask for no events. */

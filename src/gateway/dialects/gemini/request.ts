@@ -67,7 +67,7 @@ export interface GeminiWire {
 }
 
 /**
- * A request for one answer. Members: `geminiMembers`.
+ * A request for one answer. Members that are not named here are ignored, and some are refused (`members.ts`).
  *
  * @throws MillraceError `invalid_request` with the path of the field. Source: docs/dev/wire/clients.md, "Gemini".
  */

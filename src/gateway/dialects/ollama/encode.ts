@@ -1,15 +1,6 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
 import { type JsonObject, writeJson } from "../../../base/json.ts";
-import {
-  type Answer,
-  AnswerFold,
-  type AnswerStep,
-  argumentsObject,
-  type Block,
-  millraceEnd,
-  type ToolCallBlock,
-  textOf,
-} from "../answer.ts";
+import { type Answer, argumentsObject, type Block, millraceEnd, type ToolCallBlock, textOf } from "../answer.ts";
 import {
   type Dialect,
   type EncodeContext,
@@ -18,8 +9,9 @@ import {
   type WireError,
   type WireEvent,
 } from "../dialect.ts";
-import { type FirstSentences, failureOf, messageOf, modelIn, retryHeaders, statusFor } from "../errors.ts";
+import { type FirstSentences, messageOf, modelIn, retryHeaders, statusFor } from "../errors.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
+import { stepEncoder } from "../step-encoder.ts";
 import { type OllamaWire, parseOllamaRequest } from "./request.ts";
 
 /** What a line of an answer brings. */
@@ -34,34 +26,17 @@ interface LineParts {
  * Chat Completions. Source: docs/dev/wire/clients.md, "Ollama".
  */
 function ollamaEncoder(context: EncodeContext): Encoder {
-  const fold = new AnswerFold(context.parsed.request);
-  const line = (said: LineParts, more: JsonObject = {}): WireEvent => ({
-    data: writeJson({ ...head(context), ...spell(context, said), done: false, ...more }),
+  const line = (said: LineParts, more: JsonObject = {}): readonly WireEvent[] => [
+    { data: writeJson({ ...head(context), ...spell(context, said), done: false, ...more }) },
+  ];
+  return stepEncoder(context, {
+    delta: (block, delta) => (block.kind === "tool_call" ? [] : line(saidBy(block, delta))),
+    rewritten: (_block, content, rewritten) => line({ content }, { millrace: { rewritten } }),
+    close: (block) => (block.kind === "tool_call" ? line({ calls: [block] }) : []),
+    finished: (_end, answer) => line({}, endOf(context, answer)),
+    heartbeat: (waiting) => line({}, toldPlace(waiting)),
+    failed: (error) => [{ data: writeJson(encodeOllamaError(error).body) }],
   });
-  const broken = (error: ErrorRecord) => [{ data: writeJson(encodeOllamaError(error).body) }];
-  const write = (step: AnswerStep): readonly WireEvent[] => {
-    switch (step.type) {
-      case "open":
-        return [];
-      case "delta":
-        return step.block.kind === "tool_call" ? [] : [line(saidBy(step.block, step.delta))];
-      case "rewritten":
-        return [line({ content: step.delta }, { millrace: { rewritten: step.text } })];
-      case "close":
-        return step.block.kind === "tool_call" ? [line({ calls: [step.block] })] : [];
-      case "end":
-        if (step.end.type !== "finished") return broken(failureOf(step.end));
-        return [line({}, endOf(context, fold.answer))];
-      default:
-        return step satisfies never;
-    }
-  };
-  return {
-    open: () => [],
-    encode: (event) => fold.push(event).flatMap(write),
-    heartbeat: (waiting) => [line({}, toldPlace(waiting))],
-    broken,
-  };
 }
 
 /** A finished answer as one body. */

@@ -1,19 +1,10 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
 import { writeJson } from "../../../base/json.ts";
-import type { FinishReason } from "../../../log/event.ts";
-import {
-  type Answer,
-  AnswerFold,
-  type AnswerStep,
-  type Block,
-  millraceEnd,
-  type ToolCallBlock,
-  textOf,
-} from "../answer.ts";
+import { type Answer, type Block, millraceEnd, type ToolCallBlock, textOf } from "../answer.ts";
 import { type Dialect, type EncodeContext, type Encoder, toldPlace, type WireEvent, wireId } from "../dialect.ts";
-import { failureOf } from "../errors.ts";
 import { encodeOpenAiError } from "../openai-errors.ts";
 import { openAiUsage, reportedUsage } from "../openai-usage.ts";
+import { stepEncoder } from "../step-encoder.ts";
 import { type ChatWire, parseChatRequest } from "./request.ts";
 
 type Delta = Readonly<Record<string, unknown>>;
@@ -43,7 +34,6 @@ const chatForm: ChunkForm = {
  * the end complete. A client that knows the member replaces its text; another client shows some text twice.
  */
 export function chatEncoder(context: EncodeContext, form: ChunkForm): Encoder {
-  const fold = new AnswerFold(context.parsed.request);
   const { includeUsage } = context.parsed.wire as ChatWire; // set by this dialect's own parser
   const members = headOf(context, form);
   const chunk = (delta: Delta, finishReason: string | null = null, extension: Delta = {}): WireEvent => {
@@ -51,37 +41,21 @@ export function chatEncoder(context: EncodeContext, form: ChunkForm): Encoder {
     const usage = includeUsage ? { usage: null } : {};
     return { data: writeJson({ ...members, choices, ...usage, ...extension }) };
   };
-  const broken = (error: ErrorRecord) => [encodeStreamError(error, context.requestId)];
-  const finish = (reason: FinishReason, extension: Delta): readonly WireEvent[] => {
-    const last = chunk({}, reason.unified, extension);
-    const done = { data: "[DONE]" };
-    if (!includeUsage) return [last, done];
-    const usage = openAiUsage(reportedUsage(fold.answer, context));
-    return [last, { data: writeJson({ ...members, choices: [], usage }) }, done];
-  };
-  const write = (step: AnswerStep): readonly WireEvent[] => {
-    switch (step.type) {
-      case "open":
-        return step.block.kind === "tool_call" ? [chunk({ tool_calls: [openCall(step.block)] })] : [];
-      case "delta":
-        return [chunk(deltaOf(step.block, step.delta))];
-      case "rewritten":
-        return [chunk({ content: step.delta }, null, { millrace: { rewritten: step.text } })];
-      case "close":
-        return [];
-      case "end":
-        if (step.end.type !== "finished") return broken(failureOf(step.end));
-        return finish(step.end.reason, millraceEnd(step.end));
-      default:
-        return step satisfies never;
-    }
-  };
-  return {
-    open: () => [chunk(form.first(context))],
-    encode: (event) => fold.push(event).flatMap(write),
+  return stepEncoder(context, {
+    begin: () => [chunk(form.first(context))],
+    open: (block) => (block.kind === "tool_call" ? [chunk({ tool_calls: [openCall(block)] })] : []),
+    delta: (block, delta) => [chunk(deltaOf(block, delta))],
+    rewritten: (_block, content, rewritten) => [chunk({ content }, null, { millrace: { rewritten } })],
+    finished(end, answer) {
+      const last = chunk({}, end.reason.unified, millraceEnd(end));
+      const done = { data: "[DONE]" };
+      if (!includeUsage) return [last, done];
+      const usage = openAiUsage(reportedUsage(answer, context));
+      return [last, { data: writeJson({ ...members, choices: [], usage }) }, done];
+    },
     heartbeat: (waiting) => [chunk({}, null, toldPlace(waiting))],
-    broken,
-  };
+    failed: (error) => [encodeStreamError(error, context.requestId)],
+  });
 }
 
 /** A finished answer as one `chat.completion`. */
