@@ -19,11 +19,9 @@ export function cascadeBackend(
   capabilities: Capabilities,
   settings: CascadeSettings,
 ): Backend {
-  const parts = { source, server, settings };
+  const parts = { follower: capabilities.steps ? stepsFollower : transcriptFollower, source, server, settings };
   const run = (prompt: Prompt, from: ResumePoint | undefined, options: RunOptions, signal: AbortSignal) =>
-    capabilities.steps
-      ? runCascade(stepsFollower, parts, { prompt, from, options }, signal)
-      : runCascade(transcriptFollower, parts, { prompt, from, options }, signal);
+    runCascade(parts, { prompt, from, options }, signal);
   return {
     kind: "cascade",
     run: (prompt, options, signal) => run(prompt, undefined, options, signal),

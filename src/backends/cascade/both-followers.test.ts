@@ -7,7 +7,7 @@ import { FakeTrajectory } from "../trajectory.fake.ts";
 import { fresh, HandFollower } from "./follow.fake.ts";
 import { startFollowing } from "./follower.ts";
 import { followSteps } from "./steps-follower.ts";
-import { followTranscript, startTranscript } from "./transcript-follower.ts";
+import { followTranscript } from "./transcript-follower.ts";
 
 type Start = Parameters<typeof startFollowing>[0];
 
@@ -21,7 +21,7 @@ function bySteps(trajectory: FakeTrajectory, start: Start) {
 }
 
 function byTranscript(trajectory: FakeTrajectory, start: Start) {
-  return new HandFollower(trajectory, startTranscript(start), followTranscript, (t, offset, atMs) => ({
+  return new HandFollower(trajectory, startFollowing(start), followTranscript, (t, offset, atMs) => ({
     kind: "transcript" as const,
     atMs,
     offset,

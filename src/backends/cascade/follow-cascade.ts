@@ -4,7 +4,7 @@ import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Batch } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
-import type { CascadeTurn, FollowerState } from "./follower.ts";
+import { type CascadeTurn, startFollowing } from "./follower.ts";
 import { afterAnswer, afterFailure, isOutage, noPolls, type PollHistory, pollFailure } from "./poll-schedule.ts";
 import { checkpointMs, isConfirming, patienceMs, stopped, stoppedHint, wantsRun } from "./turn-progress.ts";
 import type { RunSnapshot } from "./turn-view.ts";
@@ -13,8 +13,8 @@ import type { RunSnapshot } from "./turn-view.ts";
  * Polls a turn to its end and yields each poll's news as one batch; the last event is terminal. Polls do not overlap, and each asks
  * only for the parts that may have changed. Rejects with the signal's reason as soon as the signal aborts.
  */
-export async function* followCascade<State extends FollowerState, Snapshot>(
-  turn: CascadeTurn<State, Snapshot>,
+export async function* followCascade(
+  turn: CascadeTurn,
   /** Called before each poll; `mayEnd`: the poll may show the turn's end. */
   beforePoll: ((mayEnd: boolean) => void) | undefined,
   signal: AbortSignal,
@@ -22,7 +22,7 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
   const { follower, start, cascadeId, current } = turn;
   const { clock, pace, pacer, silenceMs } = turn.settings;
   const { onAlive } = turn.options;
-  let state = follower.start(start);
+  let state = startFollowing(start);
   let history: PollHistory = noPolls;
   let detours = 0;
   const now = () => clock.monotonic();
@@ -83,7 +83,7 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
 }
 
 async function readRun(
-  { start, cascadeId, current }: Pick<CascadeTurn<never, never>, "start" | "cascadeId" | "current">,
+  { start, cascadeId, current }: Pick<CascadeTurn, "start" | "cascadeId" | "current">,
   now: () => number,
   signal: AbortSignal,
 ): Promise<RunSnapshot> {

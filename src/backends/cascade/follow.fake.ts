@@ -17,19 +17,19 @@ export const fresh: StartPoint = {
 };
 
 /** Drives a follower by hand over a trajectory, at a time that the test moves. */
-export class HandFollower<State extends FollowerState, Snapshot> {
-  state: State;
+export class HandFollower<Snapshot> {
+  state: FollowerState;
   atMs = 0;
   readonly events: TurnEventBody[] = [];
   readonly offsets: number[] = [];
   readonly #trajectory: FakeTrajectory;
-  readonly #follow: (state: State, snapshot: Snapshot | RunSnapshot) => FollowStep<State>;
+  readonly #follow: (state: FollowerState, snapshot: Snapshot | RunSnapshot) => FollowStep;
   readonly #read: (trajectory: FakeTrajectory, offset: number, atMs: number) => Snapshot;
 
   constructor(
     trajectory: FakeTrajectory,
-    state: State,
-    follow: (state: State, snapshot: Snapshot | RunSnapshot) => FollowStep<State>,
+    state: FollowerState,
+    follow: (state: FollowerState, snapshot: Snapshot | RunSnapshot) => FollowStep,
     read: (trajectory: FakeTrajectory, offset: number, atMs: number) => Snapshot,
   ) {
     this.#trajectory = trajectory;

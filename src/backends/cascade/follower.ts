@@ -2,6 +2,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import type { TurnEventBody } from "../../log/event.ts";
+import type { CortexTrajectoryStep } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { AnswerSoFar } from "../answer-diff.ts";
 import type { Prompt, RunOptions } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
@@ -24,9 +25,25 @@ export interface StartPoint {
   readonly ideTools: IdeTools;
 }
 
-export interface FollowStep<State> {
+/** The steps from `offset` (0-based, inclusive) to the end of the trajectory, as one poll answered. */
+export interface StepsSnapshot {
+  readonly kind: "steps";
+  /** Monotonic ms. */
+  readonly atMs: number;
+  readonly offset: number;
+  readonly steps: readonly CortexTrajectoryStep[];
+}
+
+/** The transcript from step `offset` on, as one poll answered, and how many steps there are in all. */
+export interface TranscriptSnapshot extends Omit<StepsSnapshot, "kind" | "steps"> {
+  readonly kind: "transcript";
+  readonly transcript: string;
+  readonly totalSteps: number;
+}
+
+export interface FollowStep {
   readonly events: readonly TurnEventBody[];
-  readonly state: State;
+  readonly state: FollowerState;
 }
 
 /** What a follower knows of its turn. */
@@ -42,29 +59,33 @@ export interface FollowerState {
   readonly mustReread: boolean;
   /** How many polls in a row had fewer steps than are known. */
   readonly shortPolls: number;
+  /** From here on the rest of the turn can be read in one call: later than `firstIndex` once a transcript came cut. */
+  readonly wholeFrom: number;
+  /** The last transcript. An equal one brings nothing new and is not parsed again. */
+  readonly seen: TranscriptSnapshot | undefined;
+  /** The numbers of a transcript's messages are not their places, or do not match the steps, so only the whole of it can be read. */
+  readonly uneven: boolean;
 }
 
 /** Where to begin: one step before the turn's first, because the last step of the turn before may still change. */
 export function startFollowing(start: StartPoint): FollowerState {
   const firstIndex = Math.max(0, start.fromStep - 1);
   const progress = startProgress(start.sent);
-  return { start, firstIndex, entries: [], progress, offset: firstIndex, mustReread: false, shortPolls: 0 };
+  const place = { firstIndex, offset: firstIndex, wholeFrom: firstIndex };
+  return { start, ...place, entries: [], progress, mustReread: false, shortPolls: 0, seen: undefined, uneven: false };
 }
 
 /** Applies the run's status. A turn that closes is read once more from `wholeFrom`. */
-export function followRun<State extends FollowerState>(
-  state: State,
-  run: RunSnapshot,
-  wholeFrom: number,
-): FollowStep<State> {
+export function followRun(state: FollowerState, run: RunSnapshot): FollowStep {
   const progress = report(state.progress, run);
-  return { events: [], state: { ...state, progress, offset: progress.phase === "closing" ? wholeFrom : state.offset } };
+  const offset = progress.phase === "closing" ? state.wholeFrom : state.offset;
+  return { events: [], state: { ...state, progress, offset } };
 }
 
 const mostShortPolls = 5;
 
 /** A server that lost steps for a moment gets some polls to have them again; undefined once they are over. */
-export function followShort<State extends FollowerState>(state: State): FollowStep<State> | undefined {
+export function followShort(state: FollowerState): FollowStep | undefined {
   const shortPolls = state.shortPolls + 1;
   if (shortPolls > mostShortPolls) return undefined;
   const phase = state.progress.phase === "closing" ? "following" : state.progress.phase; // its last reading was not whole
@@ -75,23 +96,23 @@ export function followShort<State extends FollowerState>(state: State): FollowSt
  * One way to read a turn from its trajectory. `follow` is pure; the terminal event is the last it ever gives, and
  * `progress.phase` is `ended` then.
  */
-export interface Follower<State extends FollowerState, Snapshot> {
-  start(from: StartPoint): State;
+export interface Follower {
   /** One poll, with the clock of its snapshot. */
   read(
     server: LanguageServer,
-    from: { readonly cascadeId: CascadeId; readonly state: State; readonly now: () => number },
+    from: { readonly cascadeId: CascadeId; readonly state: FollowerState; readonly now: () => number },
     signal: AbortSignal,
-  ): Promise<Snapshot>;
-  follow(state: State, snapshot: Snapshot | RunSnapshot): FollowStep<State>;
+  ): Promise<StepsSnapshot | TranscriptSnapshot>;
+  /** Only of its own snapshots, and of the run's. */
+  follow(state: FollowerState, snapshot: StepsSnapshot | TranscriptSnapshot | RunSnapshot): FollowStep;
 }
 
 /** A turn on its trajectory: its prompt, and the follower that reads its answer. */
-export interface CascadeTurn<State extends FollowerState, Snapshot> {
+export interface CascadeTurn {
   readonly prompt: Prompt;
   readonly options: RunOptions;
   readonly settings: CascadeSettings;
-  readonly follower: Follower<State, Snapshot>;
+  readonly follower: Follower;
   readonly start: StartPoint;
   readonly cascadeId: CascadeId;
   readonly current: CurrentServer;

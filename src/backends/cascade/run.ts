@@ -12,8 +12,13 @@ import type { Batch, Prompt, ResumePoint, RunOptions } from "../backend.ts";
 import { CurrentServer, type ServerSource } from "../current-server.ts";
 import { estimatedUsage, summedUsage } from "../turn-usage.ts";
 import { followCascade } from "./follow-cascade.ts";
-import type { CascadeSettings, CascadeTurn, Follower, FollowerState, StartPoint } from "./follower.ts";
+import type { CascadeSettings, CascadeTurn, StartPoint } from "./follower.ts";
 import { sendPrompt, wasAccepted } from "./send-prompt.ts";
+
+interface CascadeServer {
+  readonly source: ServerSource;
+  readonly server: LanguageServer;
+}
 
 /** A trajectory that a turn has, and how far the turn went, for the clean-up at its end. */
 interface CascadeSession {
@@ -38,38 +43,22 @@ const usageMs = 2_000;
  * terminal event in its batch. A turn whose log has the terminal event is never resumed. So before that event the clean-up has begun,
  * and any work that continues on the server is cancelled.
  */
-export async function* runCascade<State extends FollowerState, Snapshot>(
-  follower: Follower<State, Snapshot>,
-  {
-    source,
-    server,
-    settings,
-  }: {
-    readonly source: ServerSource;
-    readonly server: LanguageServer;
-    readonly settings: CascadeSettings;
-  },
-  {
-    prompt,
-    from,
-    options,
-  }: {
-    readonly prompt: Prompt;
-    /** The progress that another process made. */
-    readonly from: ResumePoint | undefined;
-    readonly options: RunOptions;
-  },
+export async function* runCascade(
+  { source, server, ...way }: Pick<CascadeTurn, "follower" | "settings"> & CascadeServer,
+  { from, ...asked }: Pick<CascadeTurn, "prompt" | "options"> & { readonly from: ResumePoint | undefined },
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
+  const { settings } = way;
+  const { prompt, options } = asked;
   const current = new CurrentServer(source, server);
   const session: CascadeSession = { cascadeId: from?.cascadeId, prompted: from !== undefined, ended: "no" };
-  const turnAt = (cascadeId: CascadeId, at: Pick<StartPoint, "fromStep" | "sent">): CascadeTurn<State, Snapshot> => {
+  const turnAt = (cascadeId: CascadeId, at: Pick<StartPoint, "fromStep" | "sent">): CascadeTurn => {
     const start = startPoint(prompt, settings, current, at);
-    return { follower, prompt, options, settings, start, cascadeId, current };
+    return { ...way, ...asked, start, cascadeId, current };
   };
   const leave = settings.pacer.enter(); // also while it begins: of many turns that begin at once, the first would poll as if they were few
   try {
-    let turn: CascadeTurn<State, Snapshot>;
+    let turn: CascadeTurn;
     if (from === undefined) {
       const begun = await begin(current, prompt, session, signal);
       yield [startedEvent(prompt, begun, current)]; // asked to go on only once this is stored: that is why no prompt is sent twice
@@ -128,21 +117,14 @@ function startedEvent(
 }
 
 /** Sends the prompt, and makes sure that it arrived. */
-async function send<State extends FollowerState, Snapshot>(
-  turn: CascadeTurn<State, Snapshot>,
-  signal: AbortSignal,
-): Promise<void> {
+async function send(turn: CascadeTurn, signal: AbortSignal): Promise<void> {
   if ((await sendPrompt(turn, signal)) === "accepted") return;
   if ((await wasAccepted(turn, signal)) === "absent")
     throw new MillraceError("upstream_failed", lostSendMessage, { details: { reason: lostPrompt } });
 }
 
 /** Sends the prompt of a turn that another process began, only if the server certainly never accepted it. */
-async function sendUnlessAccepted<State extends FollowerState, Snapshot>(
-  turn: CascadeTurn<State, Snapshot>,
-  from: ResumePoint,
-  signal: AbortSignal,
-): Promise<void> {
+async function sendUnlessAccepted(turn: CascadeTurn, from: ResumePoint, signal: AbortSignal): Promise<void> {
   const { current } = turn;
   await current.twice((server) => server.ensurePanelState({ force: false }, signal), signal);
   if ((await wasAccepted(turn, signal)) === "accepted") return;

@@ -4,7 +4,7 @@ import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { emptyAnswer } from "../answer-diff.ts";
 import { defaultPace } from "./poll-schedule.ts";
 import { wasAccepted } from "./send-prompt.ts";
-import { startProgress } from "./turn-progress.ts";
+import type { startProgress } from "./turn-progress.ts";
 
 /** Looks at a server that shows the prompt from its nth look on, and takes so long for each look. */
 async function look({ showsAt, lookMs }: { readonly showsAt: number; readonly lookMs: number }) {
@@ -13,7 +13,6 @@ async function look({ showsAt, lookMs }: { readonly showsAt: number; readonly lo
   const sleep = async (ms: number) => void (nowMs += ms);
   const clock = { now: () => nowMs, monotonic: () => nowMs, sleep } as unknown as Clock;
   const follower = {
-    start: () => ({ progress: startProgress(emptyAnswer) }),
     read: async () => {
       nowMs += lookMs;
       looks++;
@@ -26,7 +25,14 @@ async function look({ showsAt, lookMs }: { readonly showsAt: number; readonly lo
   const server = { getStatus: async () => ({ status: CascadeRunStatus.IDLE, executors: [] }) };
   const settings = { clock, pace: defaultPace, acceptGraceMs: 1_000 };
   const options = { onAlive: () => {} };
-  const turn = { follower, start: { fresh: false }, cascadeId: "c", current: { server }, settings, options };
+  const turn = {
+    follower,
+    start: { fresh: false, fromStep: 0, sent: emptyAnswer },
+    cascadeId: "c",
+    current: { server },
+    settings,
+    options,
+  };
   const answer = await wasAccepted(turn as unknown as Parameters<typeof wasAccepted>[0], new AbortController().signal);
   return { answer, looks, nowMs };
 }

@@ -4,7 +4,7 @@ import { callFailure } from "../../language-server/errors/call-failure.ts";
 import type { CallFailureKind } from "../../language-server/errors/symptoms.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { CurrentServer } from "../current-server.ts";
-import type { CascadeTurn, FollowerState } from "./follower.ts";
+import { type CascadeTurn, startFollowing } from "./follower.ts";
 import { afterFailure, isOutage, noPolls, type PollHistory, pollFailure } from "./poll-schedule.ts";
 
 /** Failures that prove that the server did not take the prompt, and that a second try can mend. */
@@ -17,10 +17,7 @@ const untaken: ReadonlySet<CallFailureKind> = new Set(["panel_state_missing", "n
  *
  * @throws MillraceError when the server certainly did not take it; with the reason `unsent_prompt` where the second try failed so too.
  */
-export async function sendPrompt<State extends FollowerState, Snapshot>(
-  turn: CascadeTurn<State, Snapshot>,
-  signal: AbortSignal,
-): Promise<"accepted" | "unknown"> {
+export async function sendPrompt(turn: CascadeTurn, signal: AbortSignal): Promise<"accepted" | "unknown"> {
   const { current, cascadeId } = turn;
   const { text, instructions, images, modelUid, modelNumber, maxOutputTokens } = turn.prompt;
   const message = { cascadeId, text, instructions, images, modelUid, modelNumber, maxOutputTokens };
@@ -71,8 +68,8 @@ const leastLooks = 4;
  *
  * @throws MillraceError when the server cannot be reached, or no longer knows the trajectory.
  */
-export async function wasAccepted<State extends FollowerState, Snapshot>(
-  { follower, start, cascadeId, current, settings, options }: CascadeTurn<State, Snapshot>,
+export async function wasAccepted(
+  { follower, start, cascadeId, current, settings, options }: CascadeTurn,
   signal: AbortSignal,
 ): Promise<"accepted" | "absent"> {
   const { clock, pace, acceptGraceMs } = settings;
@@ -81,7 +78,7 @@ export async function wasAccepted<State extends FollowerState, Snapshot>(
   let firstAnswerAtMs: number | undefined;
   for (let looks = 1; ; ) {
     try {
-      const state = follower.start(start);
+      const state = startFollowing(start);
       const snapshot = await follower.read(current.server, { cascadeId, state, now }, signal);
       const { view } = follower.follow(state, snapshot).state.progress;
       if (view.prompted || (start.fresh && view.entries > 0)) return "accepted";

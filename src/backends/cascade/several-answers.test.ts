@@ -5,10 +5,9 @@ import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { CascadeRunStatus, CortexStepStatus, CortexStepType } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { FakeTrajectory } from "../trajectory.fake.ts";
 import { fresh } from "./follow.fake.ts";
-import type { FollowerState, FollowStep } from "./follower.ts";
-import { startFollowing } from "./follower.ts";
+import { type FollowerState, type FollowStep, startFollowing } from "./follower.ts";
 import { followSteps } from "./steps-follower.ts";
-import { followTranscript, startTranscript } from "./transcript-follower.ts";
+import { followTranscript } from "./transcript-follower.ts";
 import { wantsRun } from "./turn-progress.ts";
 import type { RunSnapshot } from "./turn-view.ts";
 
@@ -79,19 +78,19 @@ class LooseServer {
 }
 
 /** Polls a server in one of the two ways, as the driver does. */
-class Poller<State extends FollowerState = FollowerState> {
+class Poller {
   readonly events: TurnEventBody[] = [];
   polls = 0;
-  #state: State;
+  #state: FollowerState;
   #atMs = 0;
-  readonly #read: (state: State, atMs: number) => FollowStep<State>;
-  readonly #follow: (state: State, run: RunSnapshot) => FollowStep<State>;
+  readonly #read: (state: FollowerState, atMs: number) => FollowStep;
+  readonly #follow: (state: FollowerState, run: RunSnapshot) => FollowStep;
   readonly #status: () => CascadeRunStatus | undefined;
 
   constructor(
-    start: State,
-    read: (state: State, atMs: number) => FollowStep<State>,
-    follow: (state: State, run: RunSnapshot) => FollowStep<State>,
+    start: FollowerState,
+    read: (state: FollowerState, atMs: number) => FollowStep,
+    follow: (state: FollowerState, run: RunSnapshot) => FollowStep,
     status: () => CascadeRunStatus | undefined,
   ) {
     this.#state = start;
@@ -128,24 +127,24 @@ class Poller<State extends FollowerState = FollowerState> {
     for (let i = 0; i < 400 && !this.ended; i++) this.poll(250);
   }
 
-  #take({ events, state }: FollowStep<State>): void {
+  #take({ events, state }: FollowStep): void {
     this.events.push(...events);
     this.#state = state;
   }
 }
 
 function byTranscript(server: LooseServer) {
-  const read = (state: ReturnType<typeof startTranscript>, atMs: number) => {
+  const read = (state: FollowerState, atMs: number) => {
     const { offset } = state;
     const transcript = server.transcript(offset);
     const totalSteps = server.messages.length;
     return followTranscript(state, { kind: "transcript", atMs, offset, transcript, totalSteps });
   };
-  return new Poller(startTranscript(fresh), read, followTranscript, () => server.status);
+  return new Poller(startFollowing(fresh), read, followTranscript, () => server.status);
 }
 
 function bySteps(server: LooseServer) {
-  const read = (state: ReturnType<typeof startFollowing>, atMs: number) =>
+  const read = (state: FollowerState, atMs: number) =>
     followSteps(state, { kind: "steps", atMs, offset: state.offset, steps: server.steps(state.offset) });
   return new Poller(startFollowing(fresh), read, followSteps, () => server.status);
 }

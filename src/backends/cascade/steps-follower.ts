@@ -9,28 +9,19 @@ import {
   type FollowStep,
   followRun,
   followShort,
-  startFollowing,
+  type StepsSnapshot,
 } from "./follower.ts";
 import { kindOfCall, stepKind, stepName } from "./step-kinds.ts";
 import { type Entry, plainEntry, spliceTail, viewOf } from "./turn-entries.ts";
 import { advance } from "./turn-progress.ts";
 import type { AnswerPhase, RunSnapshot } from "./turn-view.ts";
 
-/** The steps from `offset` (0-based, inclusive) to the end of the trajectory, as one poll answered. */
-export interface StepsSnapshot {
-  readonly kind: "steps";
-  /** Monotonic ms. */
-  readonly atMs: number;
-  readonly offset: number;
-  readonly steps: readonly CortexTrajectoryStep[];
-}
-
 /**
  * The events between the known steps and one more snapshot. Pure. A poll reads from the last answer on. The steps before it are read
  * again when they moved, and once more when the turn closes. Source: docs/dev/wire/cascade.md, "Reading an answer", "Time line of a turn".
  */
-export function followSteps(state: FollowerState, snapshot: StepsSnapshot | RunSnapshot): FollowStep<FollowerState> {
-  if (snapshot.kind === "run") return followRun(state, snapshot, state.firstIndex);
+export function followSteps(state: FollowerState, snapshot: StepsSnapshot | RunSnapshot): FollowStep {
+  if (snapshot.kind === "run") return followRun(state, snapshot);
   const keep = snapshot.offset - state.firstIndex;
   const short = keep + snapshot.steps.length < state.entries.length ? followShort(state) : undefined;
   if (short !== undefined) return short;
@@ -45,8 +36,7 @@ export function followSteps(state: FollowerState, snapshot: StepsSnapshot | RunS
 }
 
 /** Reads a turn from the typed steps of its trajectory. */
-export const stepsFollower: Follower<FollowerState, StepsSnapshot> = {
-  start: startFollowing,
+export const stepsFollower: Follower = {
   follow: followSteps,
   read(server, { cascadeId, state: { offset }, now }, signal) {
     return server.getSteps(cascadeId, offset, signal).then((steps) => ({ kind: "steps", atMs: now(), offset, steps }));

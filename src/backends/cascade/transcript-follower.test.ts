@@ -5,11 +5,11 @@ import { CortexStepStatus, ExecutorTerminationReason } from "../../proto/windsur
 import { replay } from "../replay.fake.ts";
 import { FakeTrajectory } from "../trajectory.fake.ts";
 import { fresh, HandFollower } from "./follow.fake.ts";
-import type { StartPoint } from "./follower.ts";
-import { followTranscript, startTranscript } from "./transcript-follower.ts";
+import { type StartPoint, startFollowing } from "./follower.ts";
+import { followTranscript } from "./transcript-follower.ts";
 
 function follow(trajectory: FakeTrajectory, start: Partial<StartPoint> = {}, limit = 200_000) {
-  return new HandFollower(trajectory, startTranscript({ ...fresh, ...start }), followTranscript, (t, offset, atMs) => ({
+  return new HandFollower(trajectory, startFollowing({ ...fresh, ...start }), followTranscript, (t, offset, atMs) => ({
     kind: "transcript" as const,
     atMs,
     offset,
@@ -95,7 +95,7 @@ describe("followTranscript", () => {
     const text = (marker: string) =>
       `${trajectory.transcript(0)}=== MESSAGE 4 - Tool ===\n[CORTEX_STEP_TYPE_${marker}]\n\n`;
     const shown = (marker: string) =>
-      followTranscript(startTranscript(fresh), {
+      followTranscript(startFollowing(fresh), {
         kind: "transcript",
         atMs: 0,
         offset: 0,

@@ -4,8 +4,7 @@ import {
   type FollowStep,
   followRun,
   followShort,
-  type StartPoint,
-  startFollowing,
+  type TranscriptSnapshot,
 } from "./follower.ts";
 import { kindOfTypeName } from "./step-kinds.ts";
 import { readTranscript, type TranscriptBlock } from "./transcript-blocks.ts";
@@ -13,43 +12,16 @@ import { type Entry, plainEntry, spliceTail, viewOf } from "./turn-entries.ts";
 import { advance } from "./turn-progress.ts";
 import type { RunSnapshot } from "./turn-view.ts";
 
-/** The transcript from step `offset` (0-based, inclusive) on, as one poll answered, and how many steps there are in all. */
-export interface TranscriptSnapshot {
-  readonly kind: "transcript";
-  /** Monotonic ms. */
-  readonly atMs: number;
-  readonly offset: number;
-  readonly transcript: string;
-  readonly totalSteps: number;
-}
-
-export interface TranscriptState extends FollowerState {
-  /** From here on the rest of the turn can be read in one call: later than `firstIndex` once a transcript came cut. */
-  readonly wholeFrom: number;
-  /** The last snapshot. An equal one brings nothing new and is not parsed again. */
-  readonly seen: TranscriptSnapshot | undefined;
-  /** The numbers of the messages are not their places, or do not match the steps, so only the whole transcript can be read. */
-  readonly uneven: boolean;
-}
-
 /** A transcript this long (UTF-16 units, or bytes of UTF-8) that does not end as one should was cut; they are at about 200,000. */
 const cutLength = 190_000;
-
-export function startTranscript(start: StartPoint): TranscriptState {
-  const state = startFollowing(start);
-  return { ...state, wholeFrom: state.firstIndex, seen: undefined, uneven: false };
-}
 
 /**
  * The new events of one more transcript. Pure. The fallback for builds without typed steps. It has no thinking and no step status,
  * error texts on some builds only, and nothing past 200,000 characters from the requested step; a longer answer fails the turn with
  * an error that says so. Source: docs/dev/wire/cascade.md, "Transcript".
  */
-export function followTranscript(
-  state: TranscriptState,
-  snapshot: TranscriptSnapshot | RunSnapshot,
-): FollowStep<TranscriptState> {
-  if (snapshot.kind === "run") return followRun(state, snapshot, state.wholeFrom);
+export function followTranscript(state: FollowerState, snapshot: TranscriptSnapshot | RunSnapshot): FollowStep {
+  if (snapshot.kind === "run") return followRun(state, snapshot);
   const { sent } = state.progress;
   if (
     state.progress.phase === "following" &&
@@ -102,8 +74,7 @@ export function followTranscript(
 }
 
 /** Reads a turn from the flat text of its trajectory. */
-export const transcriptFollower: Follower<TranscriptState, TranscriptSnapshot> = {
-  start: startTranscript,
+export const transcriptFollower: Follower = {
   follow: followTranscript,
   read(server, { cascadeId, state: { offset }, now }, signal) {
     return server.getTranscript(cascadeId, offset, signal).then(({ transcript, numTotalSteps: totalSteps }) => ({
