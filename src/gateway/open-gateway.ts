@@ -11,7 +11,7 @@ import type { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import { openSessions, type SessionStore } from "./dashboard/dashboard-sessions.ts";
 import { Bodies } from "./http/body.ts";
 import type { GatewayParts, RouteParts } from "./http/context.ts";
-import { authenticate, callerDigest, type FoundKey, type GuardPolicy, openGuard, ownersKey } from "./http/guard.ts";
+import { authenticate, callerDigest, type Door, type GuardPolicy, openGuard, ownersKey } from "./http/guard.ts";
 import { inMemory } from "./http/in-memory.ts";
 import { type Listener, type ListenOptions, listen } from "./http/listen.ts";
 import { defaultLimits } from "./http/options.ts";
@@ -57,23 +57,12 @@ export interface GatewayOptions extends Omit<GatewayParts, OwnPart>, Pick<Gatewa
 }
 
 /** A gateway: a handler of requests, and a way to put it on a port. */
-export interface OpenGateway {
-  /** Everything but the socket: guard, routes, streams. The request needs a Host header. */
-  readonly handle: (incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
-  /** Throws `invalid_request` when the port is taken (`isPortTaken`) or the host is beyond loopback. */
-  listen(options: ListenOptions): Promise<Listener>;
-  /** A listener that needs no key, because all its requests have this one. Throws as `listen` does. */
-  openDoor(door: {
-    readonly port: number;
-    readonly key: () => FoundKey | undefined;
-    readonly admits: NonNullable<ListenOptions["admits"]>;
-  }): Promise<Listener>;
-}
+export type OpenGateway = ReturnType<typeof openGateway>;
 
 const longestChallenge = 200;
 
 /** @throws MillraceError `invalid_request` without a proper key: a gateway never opens without a key. */
-export function openGateway(options: GatewayOptions): OpenGateway {
+export function openGateway(options: GatewayOptions) {
   const origins = new Set(options.allowedOrigins);
   const { keys, ownerKey, issued, instance } = options;
   const policy = openGuard({ keys, origins, ownerKey, issued }, options.allowedHosts);
@@ -164,8 +153,10 @@ export function openGateway(options: GatewayOptions): OpenGateway {
     return { ...listening, close };
   };
   return {
+    /** Everything but the socket: guard, routes, streams. The request needs a Host header. */
     handle,
-    async listen(listenOptions) {
+    /** Throws `invalid_request` when the port is taken (`isPortTaken`) or the host is beyond loopback. */
+    async listen(listenOptions: ListenOptions): Promise<Listener> {
       const stop = () => {
         stopping.abort();
         gateway.metrics.loopLag.unwatch();
@@ -178,7 +169,8 @@ export function openGateway(options: GatewayOptions): OpenGateway {
       for (const host of loopbackHosts) origins.add(`http://${host}:${listening.port}`);
       return listening;
     },
-    openDoor({ port, key, admits }) {
+    /** A listener that needs no key, because all its requests have this one. Throws as `listen` does. */
+    openDoor({ port, key, admits }: Door & Required<Pick<ListenOptions, "port" | "admits">>): Promise<Listener> {
       const hosts = new Set(loopbackHosts.map((host) => `${host}:${port}`));
       const at = { keys: [], hosts, origins: new Set(options.allowedOrigins), door: { key } };
       const app = appWith(doorPage, at);
@@ -189,7 +181,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
 
 /** An app behind its guard, and what else its listener serves and stops. */
 interface Place {
-  readonly app: OpenGateway["handle"];
+  readonly app: ReturnType<typeof openApp>;
   readonly policy: GuardPolicy;
   readonly rpc?: RpcHandler | undefined;
   readonly stop?: () => void;

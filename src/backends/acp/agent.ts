@@ -1,9 +1,7 @@
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";
-import type { MillraceError } from "../../base/errors.ts";
 import type { Doors } from "../../base/node/door.ts";
-import type { Backend } from "../backend.ts";
 import type { BackendLifecycle } from "../lifecycle.ts";
 import { AgentHosts, type HostsOptions } from "./host/hosts.ts";
 import type { AcpAgentSpec } from "./known/agent-spec.ts";
@@ -46,46 +44,17 @@ export interface AcpAgentOptions {
   readonly events?: EventSink<BackendLifecycle> | undefined;
 }
 
-/** An agent program that can be asked. Starts a process when one is needed, and ends all of them at `close`. */
-export interface AcpAgent {
-  readonly name: string;
-  readonly backend: Backend;
-  /** "OpenCode 1.20.0, newer than tried (1.18.33)", where the agent that was started last is. */
-  readonly newerThanTried: string | undefined;
-  /** Starts a process if none runs; sends no prompt. Throws `not_signed_in`, `upstream_failed`, `upstream_timeout`. */
-  models(signal: AbortSignal): Promise<readonly AcpModel[]>;
-  /** Resolves with the error for a request that waits for `models`, once the agent is too slow. Rejects with the signal's reason. */
-  untilSlow(signal: AbortSignal): Promise<MillraceError>;
-  stats(): Promise<{
-    readonly processes: readonly {
-      readonly pid: number;
-      /** Resident memory; undefined where the system does not say. */
-      readonly rssBytes: number | undefined;
-      /** From the start of the process to its answer to `initialize`. */
-      readonly startupMs: number | undefined;
-      readonly sessions: number;
-      readonly runningTurns: number;
-      /** How many calls of the client's tools it asked permission for. */
-      readonly permissions: number;
-    }[];
-    /** Processes started since this agent was opened, and how many of them ended although nobody ended them. */
-    readonly starts: number;
-    readonly crashes: number;
-    readonly prompts: number;
-    /** As its last `initialize` said: "affogato 3000.11.3". */
-    readonly agentVersion: string | undefined;
-  }>;
-  close(): Promise<void>;
-}
-
 const defaultWarmMs = 5 * 60_000;
 /** Clients give up after ten minutes; the error has to reach them before. */
 const defaultSilenceMs = 5 * 60_000;
 const defaultLockedMs = 60_000;
 const defaultRestartMs = 2_000;
 
+/** An agent program that can be asked. Starts a process when one is needed, and ends all of them at `close`. */
+export type AcpAgent = ReturnType<typeof openAcpAgent>;
+
 /** Starts nothing yet. */
-export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpAgent {
+export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions) {
   const {
     clock,
     warmMs = defaultWarmMs,
@@ -125,12 +94,16 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
   return {
     name: spec.name,
     backend: acpBackend(parts),
+    /** "OpenCode 1.20.0, newer than tried (1.18.33)", where the agent that was started last is. */
     get newerThanTried() {
       const { agentVersion, newerThan } = starter;
       return newerThan && `${agentVersion}, newer than tried (${newerThan})`;
     },
-    models: (signal) => listModels(parts, signal),
-    untilSlow: (signal) => untilSlow(signs, clock, signal),
+    /** Starts a process if none runs; sends no prompt. Throws `not_signed_in`, `upstream_failed`, `upstream_timeout`. */
+    models: (signal: AbortSignal) => listModels(parts, signal),
+    /** Resolves with the error for a request that waits for `models`, once the agent is too slow. Rejects with the signal's reason. */
+    untilSlow: (signal: AbortSignal) => untilSlow(signs, clock, signal),
+    /** Processes started since this agent was opened, and how many of them ended although nobody ended them; its version as its last `initialize` said. */
     async stats() {
       const processes = await Promise.all(pool.processes.map(statsOf));
       const { starts, crashes } = pool;
@@ -143,6 +116,7 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
   };
 }
 
+/** `permissions`: how many calls of the client's tools it asked permission for. */
 async function statsOf(process: AgentProcess) {
   const { child, startupMs, sessions, runningTurns, permissions } = process;
   const rssBytes = await child.rssBytes();

@@ -12,7 +12,7 @@ import { defaultPace, type PollPace } from "../cascade/poll-schedule.ts";
 import type { IdeTools } from "../cascade/turn-view.ts";
 import { CurrentServer, type PromptedIde, type ServerSource } from "../current-server.ts";
 import { rawChatBackend } from "../raw-chat/run.ts";
-import { type BackendChoice, type BackendMode, chooseBackend } from "./choose-backend.ts";
+import { type BackendMode, chooseBackend } from "./choose-backend.ts";
 import { backendOf, type ConversationJournal, type PromptRoute } from "./prompt-route.ts";
 
 /** The vendor's agent, and its name for people. */
@@ -60,21 +60,7 @@ export interface BackendsOptions extends ServerSource {
 }
 
 /** Backends, and which one a prompt to the account's own models would go to now. */
-export interface OpenBackends extends Backends {
-  /** Sends no prompt and starts no agent. Throws what `choose` throws. */
-  chosen(signal: AbortSignal): Promise<
-    BackendChoice & {
-      /** The vendor's agent, where it is the one. */
-      readonly agent: VendorAgent | undefined;
-      /** The vendor's agent, where prompts go to the language server: it takes those for models that only the agent offers. */
-      readonly beside: VendorAgent | undefined;
-      /** Whether the language server has reported that it no longer answers this model, and the agent offers the model. */
-      readonly isMoved: (uid: string) => boolean;
-    }
-  >;
-  /** The IDE that the last look found for prompts; undefined before the first look, and where it found none. */
-  readonly ide: IdeVariant | undefined;
-}
+export type OpenBackends = ReturnType<typeof openBackends>;
 
 const defaultSilenceMs = 10 * 60_000;
 const defaultAcceptGraceMs = 3_000;
@@ -92,7 +78,7 @@ interface Server {
  * gone is looked for once more. A build whose Cascade is retired is remembered while the gateway runs, and a model that Cascade no
  * longer answers as well.
  */
-export function openBackends(options: BackendsOptions): OpenBackends {
+export function openBackends(options: BackendsOptions) {
   const { clock, agents, mode = "auto" } = options;
   const settings = {
     clock,
@@ -190,21 +176,27 @@ export function openBackends(options: BackendsOptions): OpenBackends {
   const choose = async (uid: ModelUid, signal: AbortSignal) => backendOf(await routeFor(uid, signal));
 
   return {
+    /** The IDE that the last look found for prompts; undefined before the first look, and where it found none. */
     get ide() {
       return ide;
     },
-    async chosen(signal) {
+    /**
+     * Sends no prompt and starts no agent. Throws what `choose` throws. `agent`: the vendor's, where it is the one. `beside`: the vendor's, where
+     * prompts go to the language server: it takes those for models that only the agent offers. `isMoved`: whether the language server has
+     * reported that it no longer answers this model, and the agent offers the model.
+     */
+    async chosen(signal: AbortSignal) {
       const { found, choice, agent } = await look(signal);
       const vendors = isMillraceError(agent) ? undefined : agent;
       const isMoved = (uid: string) => !isMillraceError(found) && moved.has(`${found.key} ${uid}`);
       if (choice.kind === "acp") return { ...choice, agent: vendors, beside: undefined, isMoved };
       return { ...choice, agent: undefined, beside: vendors, isMoved };
     },
-    choose({ modelUid }, signal) {
+    choose({ modelUid }: { readonly modelUid: ModelUid }, signal: AbortSignal): Promise<Backend> {
       const { onceThere } = options;
       return onceThere === undefined ? choose(modelUid, signal) : onceThere(() => choose(modelUid, signal), signal);
     },
-    async holding({ backend, cascadeId }, signal) {
+    async holding({ backend, cascadeId }: Parameters<Backends["holding"]>[0], signal: AbortSignal): Promise<Backend> {
       const name = agentOfConversation(cascadeId);
       if (agents !== undefined && name !== undefined) return backendOf(ofAgent(await agents.named(name, signal)));
       if (agents !== undefined && backend === "acp") return backendOf(ofAgent((await agents.vendor(signal)).agent));

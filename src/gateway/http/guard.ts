@@ -8,7 +8,7 @@ import type { Reply } from "./reply.ts";
 import { answerInfos } from "./route-headers.ts";
 
 /** A listener whose requests bring no key: each of them has this one. Its policy has no other keys, and hosts with their ports. */
-interface Door {
+export interface Door {
   readonly key: () => FoundKey | undefined;
 }
 

@@ -24,18 +24,7 @@ import {
 } from "./connection-limits.ts";
 import { asksForSocket, canServeSockets } from "./responses-socket.ts";
 
-export interface Listener {
-  readonly url: string;
-  readonly port: number;
-  /** How many requests of HTTP/1.1 are being answered. */
-  openAnswers(): number;
-  /** The connections that are open, and all that ever were. */
-  connections(): { readonly open: number; readonly ever: number };
-  /** Frees the port: no more connections, and no more requests on those that are open. Requests that are being answered continue. */
-  stopAccepting(): Promise<void>;
-  /** Stops accepting, waits a moment for answers that end by themselves, ends the others; resolves when every socket is closed. */
-  close(): Promise<void>;
-}
+export type Listener = Awaited<ReturnType<typeof listen>>;
 
 export interface ListenOptions {
   /** A loopback address. */
@@ -73,7 +62,7 @@ export async function listen(
     /** Ends the streams of another protocol, so that their clients hear why: the port is free by then. */
     goodbye?(): Promise<void>;
   },
-): Promise<Listener> {
+) {
   if (!loopbackNames.includes(options.host))
     throw new MillraceError("invalid_request", `${options.host} is not a loopback address.`, {
       param: "host",
@@ -129,10 +118,14 @@ export async function listen(
   return {
     url: options.socket === undefined ? `http://${host}:${port}` : `unix:${options.socket}`,
     port,
+    /** How many requests of HTTP/1.1 are being answered. */
     openAnswers: () => openAnswers.count,
+    /** The connections that are open, and all that ever were. */
     connections: () => ({ open: sockets.size, ever }),
+    /** Frees the port: no more connections, and no more requests on those that are open. Requests that are being answered continue. */
     stopAccepting,
-    async close() {
+    /** Stops accepting, waits a moment for answers that end by themselves, ends the others; resolves when every socket is closed. */
+    async close(): Promise<void> {
       await stopAccepting();
       await openAnswers.over(goodbyeMs);
       http1.close(() => {}); // it listens nowhere itself: this ends its look for slow requests
