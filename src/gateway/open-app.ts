@@ -10,10 +10,11 @@ import { busy } from "./http/refusal.ts";
 import type { RefusedBook } from "./http/refused.ts";
 import { callerHeaders, type Reply, send } from "./http/reply.ts";
 import { clientOf, loggedPath } from "./http/request-headers.ts";
+import { startsTurn } from "./http/route-headers.ts";
 import { unauthenticated } from "./http/wrong-key.ts";
 import { fileReply } from "./routes/dashboard-routes.ts";
 import { unservedApi } from "./routes/not-served.ts";
-import { isForDashboard, isOpen, routeOf, startsTurnAt } from "./routes/router.ts";
+import { routeAt, routeOf } from "./routes/router.ts";
 
 const knownMethods = new Set(["GET", "HEAD", "POST", "DELETE", "OPTIONS"]);
 const noPath =
@@ -112,7 +113,7 @@ function withModel(json: unknown, model: string | undefined): unknown {
 
 /** A request for an answer that became no turn: no list of turns tells of it. */
 function noteRefused({ refused }: Gateway, c: GatewayContext, error: unknown): void {
-  if (c.signal.aborted || c.logFields.turnId !== undefined || !startsTurnAt(c.method, c.path)) return;
+  if (c.signal.aborted || c.logFields.turnId !== undefined || routeAt(c.method, c.path)?.headers !== startsTurn) return;
   const client = clientOf(c.headers);
   refused.note(client, error, c.logFields.model);
   c.logFields["client"] = refused.nameOf(client);
@@ -121,12 +122,13 @@ function noteRefused({ refused }: Gateway, c: GatewayContext, error: unknown): v
 /** Host and Origin on every request; the key on all but the open routes and preflights. Throws the refusal. */
 function guard(gateway: Gateway, policy: GuardPolicy, c: GatewayContext): void {
   const { method, path, headers } = c;
+  const route = routeAt(method, path);
   const foreign = refuseForeign(policy, headers);
   if (foreign !== undefined) throw foreign;
-  const inSession = () => gateway.sessions.isSignedIn(headers) && isForDashboard(method, path);
+  const inSession = () => gateway.sessions.isSignedIn(headers) && route?.dashboard === true;
   c.caller = authenticate(policy, headers) ?? (inSession() ? ownerOf(policy) : undefined);
   const isFile = method === "GET" && gateway.dashboard?.has(path) === true;
-  if (c.caller === undefined && method !== "OPTIONS" && !isOpen(method, path) && !isFile)
+  if (c.caller === undefined && method !== "OPTIONS" && route?.guard !== "open" && !isFile)
     throw unservedApi(method, path) ?? unauthenticated(policy, headers);
 }
 
@@ -156,7 +158,7 @@ function finish(gateway: Gateway, c: GatewayContext, { status, headers }: Reply)
 }
 
 function logRequest(gateway: Gateway, c: GatewayContext, status: number, ms: number): void {
-  const quiet = isOpen(c.method, c.path);
+  const quiet = routeAt(c.method, c.path)?.guard === "open";
   const level = status >= 500 ? "warn" : quiet ? "debug" : "info";
   gateway.log.write(level, "request", {
     requestId: c.requestId,

@@ -1,6 +1,5 @@
 import { callerOf, type GatewayContext } from "../http/context.ts";
 import { Refusal } from "../http/refusal.ts";
-import { startsTurn } from "../http/route-headers.ts";
 import { routes } from "./all-routes.ts";
 import { refusalAt } from "./not-served.ts";
 import type { Route, RouteInput } from "./route.ts";
@@ -30,9 +29,6 @@ function decoded(groups: Readonly<Record<string, string>>): Readonly<Record<stri
   );
 }
 
-const openRoutes = new Set(
-  routes.filter(({ guard }) => guard === "open").map((route) => `${route.method} ${route.path}`),
-);
 /** The more of its path a route names, the earlier it is tried: `/v1/responses/compact` is no response of that id. */
 const served = routes
   .toSorted((a, b) => namedIn(b.path) - namedIn(a.path))
@@ -53,19 +49,9 @@ function namedIn(path: string): number {
   return path.replaceAll(/\{\w+\}/g, "").length;
 }
 
-/** Whether a route answers without a key: its answer tells only that a gateway is here. Source: docs/dev/wire/requirements.json. */
-export function isOpen(method: string, path: string): boolean {
-  return openRoutes.has(`${method === "HEAD" ? "GET" : method} ${path}`);
-}
-
-/** Whether a request asks for an answer of a model. */
-export function startsTurnAt(method: string, path: string): boolean {
-  return served.some((route) => route.headers === startsTurn && route.method === method && route.shape.test(path));
-}
-
-/** Whether a session of the dashboard may ask this, of the routes that need a caller at all. */
-export function isForDashboard(method: string, path: string): boolean {
-  return served.some((route) => route.dashboard === true && route.method === method && route.shape.test(path));
+/** The declared route of a request whose caller is not known yet. */
+export function routeAt(method: string, path: string): Route | undefined {
+  return served.find((route) => route.method === (method === "HEAD" ? "GET" : method) && route.shape.test(path));
 }
 
 function ownersOnly(): Refusal {
