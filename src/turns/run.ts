@@ -1,11 +1,11 @@
-import type { Batch, StopReason } from "../backends/backend.ts";
+import { type Batch, mergeDeltas, type StopReason } from "../backends/backend.ts";
 import { bestEffort, within } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { toMillraceError } from "../base/errors.ts";
 import { type CancelledBy, isTerminal, type TurnEventBody } from "../log/event.ts";
 import type { AppendOutcome, LogWriter } from "../log/store.ts";
 import { decide, isOver, stopFor, type TurnInput, type TurnState } from "./decide.ts";
-import { type EventStage, mergeDeltas, through } from "./event-stage.ts";
+import { type EventStage, through } from "./event-stage.ts";
 import type { Deliver, Exchange } from "./exchange.ts";
 
 /** How long a cancel waits until the backend is found, and again until it has the cancel, before the turn ends; ms each. */

@@ -1,13 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Backend, Batch, Prompt } from "../backends/backend.ts";
+import { type Backend, type Batch, mergeDeltas, type Prompt } from "../backends/backend.ts";
 import { FakeClock } from "../base/clock.fake.ts";
 import type { CascadeId, ModelUid, TurnId } from "../base/ids.ts";
 import type { TurnEventBody } from "../log/event.ts";
 import type { TurnRequest } from "../log/request.ts";
 import type { LogWriter } from "../log/store.ts";
 import { stateAfter } from "./decide.ts";
-import { type EventStage, mergeDeltas } from "./event-stage.ts";
+import type { EventStage } from "./event-stage.ts";
 import { exchange } from "./exchange.ts";
 import { limitOutput } from "./limit-output.ts";
 import { bash, fakeRequest } from "./prompt/request.fake.ts";

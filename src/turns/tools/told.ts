@@ -1,3 +1,4 @@
+import { mergeDeltas } from "../../backends/backend.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { equalJson } from "./arguments/json.ts";
 
@@ -72,9 +73,7 @@ export class Told {
       return;
     }
     this.text += delta;
-    const last = this.#out.at(-1);
-    if (last?.type === "text") this.#out[this.#out.length - 1] = { type: "text", delta: last.delta + delta };
-    else this.#out.push({ type: "text", delta });
+    this.#out.push({ type: "text", delta });
   }
 
   call(call: ToldCall): void {
@@ -96,6 +95,6 @@ export class Told {
   take(): readonly TurnEventBody[] {
     const out = this.#out;
     this.#out = [];
-    return out;
+    return mergeDeltas(out);
   }
 }

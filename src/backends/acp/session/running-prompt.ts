@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../../base/json.ts";
 import { Notifier } from "../../../base/notifier.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
+import { mergeDeltas } from "../../backend.ts";
 import { type TokenCounts, tokensIn } from "../wire/token-counts.ts";
 import type { SessionTools } from "./session-tools.ts";
 import { UpdateReader } from "./updates.ts";
@@ -46,7 +47,7 @@ export class RunningPrompt {
   update(update: JsonObject): void {
     this.heard++;
     const event = this.reader.read(update);
-    if (event !== undefined) this.#add(event);
+    if (event !== undefined) this.#pending.push(event);
     this.#news.wake();
   }
 
@@ -60,7 +61,7 @@ export class RunningPrompt {
   /** The agent asked its user something. */
   ask(question: string): void {
     const event = this.reader.readQuestion(question);
-    if (event !== undefined) this.#add(event);
+    if (event !== undefined) this.#pending.push(event);
     this.#news.wake();
   }
 
@@ -100,21 +101,12 @@ export class RunningPrompt {
   take(): readonly TurnEventBody[] {
     const taken = this.#pending;
     this.#pending = [];
-    return taken;
+    return mergeDeltas(taken);
   }
 
   /** Drops unread updates: the reader of a resumed turn compares the whole answer instead. */
   skip(): void {
     this.#pending = [];
-  }
-
-  #add(event: TurnEventBody): void {
-    const last = this.#pending.at(-1);
-    if (event.type === "text" && last?.type === "text")
-      this.#pending[this.#pending.length - 1] = { type: "text", delta: last.delta + event.delta };
-    else if (event.type === "thinking" && last?.type === "thinking")
-      this.#pending[this.#pending.length - 1] = { type: "thinking", delta: last.delta + event.delta };
-    else this.#pending.push(event);
   }
 }
 

@@ -115,21 +115,23 @@ export class UpdateReader {
 
   /** The tool step with an effect: the first one that was done, else the first one. */
   get effect(): Effect | undefined {
-    const found = [...this.#tools.values()].filter(
+    return this.#stepOf(
       ({ kind, title, isOurs }) => !isOurs && (effects.has(kind) || (asksUser.test(title) && !this.isQuestion)),
     );
-    const tool = found.find(({ status }) => status === "completed") ?? found[0];
-    return tool === undefined ? undefined : effectOf(tool);
   }
 
   /** The step for which the agent used a tool of its own, of any kind: the first one that was done, else the first that did not fail. */
   get use(): Effect | undefined {
-    const found = [...this.#tools.values()].filter(
+    return this.#stepOf(
       (tool) =>
         !(tool.isOurs || tool.refused || tool.status === "failed" || asksUser.test(tool.title) || isCompaction(tool)),
     );
+  }
+
+  #stepOf(fits: (tool: Tool) => boolean): Effect | undefined {
+    const found = [...this.#tools.values()].filter(fits);
     const tool = found.find(({ status }) => status === "completed") ?? found[0];
-    return tool === undefined ? undefined : effectOf(tool);
+    return tool && effectOf(tool);
   }
 
   /** The kinds of the tools with which the agent looked something up, each once: `read`, `search`. */

@@ -81,62 +81,55 @@ export interface SessionOffer {
  */
 export function readSessionOptions(reply: unknown): SessionOffer {
   const { sessionId, configOptions, modes, models } = sessionSchema.parse(reply ?? {});
-  const named = (category: string) =>
+  const found = (category: string) =>
     configOptions?.find((option) => option.category === category) ??
     configOptions?.find((option) => option.id === category);
-  const model = named("model");
+  const named = (category: string) => {
+    const option = found(category);
+    return option && { configId: option.id, current: option.currentValue, options: (option.options ?? []).flat() };
+  };
   const mode = named("mode");
-  const effort = named("thought_level");
-  const modeOptions = (mode?.options ?? []).flat();
+  const offered = {
+    model: named("model") ?? ownModels(models ?? undefined),
+    effort: named("thought_level"),
+    mode: mode?.options.length ? mode : ownModes(modes ?? undefined),
+  };
+  const { model, effort } = offered;
   return {
     sessionId,
-    model:
-      model === undefined
-        ? ownModels(models ?? undefined)
-        : { configId: model.id, current: textOrUndefined(model.currentValue), models: modelsOf(model) },
-    effort:
-      effort === undefined
-        ? undefined
-        : {
-            configId: effort.id,
-            current: textOrUndefined(effort.currentValue),
-            values: (effort.options ?? []).flat().map(({ value, name }) => ({ value, label: name ?? value })),
-          },
-    mode:
-      mode === undefined || modeOptions.length === 0
-        ? ownModes(modes ?? undefined)
-        : { configId: mode.id, current: String(mode.currentValue), ids: modeOptions.map(({ value }) => value) },
+    model: model && {
+      configId: model.configId,
+      current: textOrUndefined(model.current),
+      models: model.options.map(({ value, name, description, group }) => ({
+        id: value,
+        label: name ?? value,
+        description: description ?? undefined,
+        group,
+        isCurrent: value === model.current,
+      })),
+    },
+    effort: effort && {
+      configId: effort.configId,
+      current: textOrUndefined(effort.current),
+      values: effort.options.map(({ value, name }) => ({ value, label: name ?? value })),
+    },
+    mode: offered.mode && {
+      configId: offered.mode.configId,
+      current: String(offered.mode.current),
+      ids: offered.mode.options.map(({ value }) => value),
+    },
   };
 }
 
-function ownModes(modes: z.infer<typeof modesSchema> | undefined): SessionOffer["mode"] {
-  if (modes === undefined) return undefined;
-  return { configId: undefined, current: modes.currentModeId, ids: modes.availableModes.map(({ id }) => id) };
+function ownModes(modes: z.infer<typeof modesSchema> | undefined) {
+  const options = modes?.availableModes.map(({ id: value }) => ({ value }));
+  return options && { configId: undefined, current: modes?.currentModeId, options };
 }
 
-function ownModels(models: z.infer<typeof modelsSchema> | undefined): SessionOffer["model"] {
-  if (models === undefined || models.availableModels.length === 0) return undefined;
-  const { currentModelId, availableModels } = models;
-  const options = [
-    availableModels.map(({ modelId, name, description }) => ({
-      value: modelId,
-      name: name ?? modelId,
-      description,
-      group: undefined,
-    })),
-  ];
-  const current = currentModelId ?? undefined;
-  return { configId: undefined, current, models: modelsOf({ id: "models", currentValue: current, options }) };
-}
-
-function modelsOf({ currentValue, options }: z.infer<typeof configOptionSchema>): readonly AcpModel[] {
-  return (options ?? []).flat().map(({ value, name, description, group }) => ({
-    id: value,
-    label: name ?? value,
-    description: description ?? undefined,
-    group,
-    isCurrent: value === currentValue,
-  }));
+function ownModels(models: z.infer<typeof modelsSchema> | undefined) {
+  if (!models?.availableModels.length) return undefined;
+  const options = models.availableModels.map(({ modelId, ...more }) => ({ value: modelId, group: undefined, ...more }));
+  return { configId: undefined, current: models.currentModelId, options };
 }
 
 function textOrUndefined(value: unknown): string | undefined {
