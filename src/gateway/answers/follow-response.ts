@@ -3,7 +3,6 @@ import { startOfLog } from "../../base/ids.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { EncodeContext, WireEvent } from "../dialects/dialect.ts";
 import { openAiResponses } from "../dialects/openai-responses/encode.ts";
-import { ResponseSnapshot } from "../dialects/openai-responses/snapshot.ts";
 import type { GatewayContext, TurnParts } from "../http/context.ts";
 import type { Reply } from "../http/reply.ts";
 import { keptHeaders } from "../http/route-headers.ts";
@@ -12,20 +11,17 @@ import { streamTurn } from "./stream-turn.ts";
 import { handedOut, parseCursor, type WireCursor } from "./wire-cursor.ts";
 
 /**
- * `GET /v1/responses/{id}?stream=true`: all events, those after `starting_after` (with the state before them), or those after
- * `Last-Event-ID`. If both are present, `Last-Event-ID` is newer: a client that reconnects automatically repeats its URL.
+ * `GET /v1/responses/{id}?stream=true`: all events, those after `starting_after`, or those after `Last-Event-ID`. If both are present, `Last-Event-ID` is newer: a client that reconnects automatically repeats its URL.
  */
 export async function followResponse(parts: TurnParts, c: GatewayContext, record: TurnRecord): Promise<Reply> {
   const context = storedContext(parts, c, record, true);
   const { turnId } = record;
   const resumed = resumedAt(c, record);
-  const place = resumed ?? (await startedAfter(parts, c, { context, record }));
   const stream = {
     turnId,
     reader: parts.turns.open(turnId, startOfLog, c.signal),
     encoder: openAiResponses.encoder(context),
-    resumeAfter: place?.cursor,
-    snapshot: place?.snapshot,
+    resumeAfter: resumed ?? (await startedAfter(parts, c, { context, record })),
     sinceMs: parts.clock.now(),
     isRest: resumed !== undefined && record.ended,
   };
@@ -33,16 +29,13 @@ export async function followResponse(parts: TurnParts, c: GatewayContext, record
 }
 
 /** @throws MillraceError `invalid_request` for a `Last-Event-ID` that is none of this response's. */
-function resumedAt(
-  c: GatewayContext,
-  record: TurnRecord,
-): { readonly cursor: WireCursor; readonly snapshot?: WireEvent } | undefined {
+function resumedAt(c: GatewayContext, record: TurnRecord): WireCursor | undefined {
   const text = c.header("last-event-id")?.trim();
   if (!text) return undefined;
   const cursor = parseCursor(text);
   if (cursor?.turnId === record.turnId) {
     handedOut(cursor.eventId, record, "last-event-id");
-    return { cursor };
+    return cursor;
   }
   throw new MillraceError("invalid_request", "Last-Event-ID belongs to another response.", {
     param: "last-event-id",
@@ -59,7 +52,7 @@ async function startedAfter(
   parts: TurnParts,
   c: GatewayContext,
   { context, record }: { readonly context: EncodeContext; readonly record: TurnRecord },
-): Promise<ReturnType<typeof resumedAt>> {
+): Promise<WireCursor | undefined> {
   const after = c.query("starting_after");
   if (after === undefined || after === "") return undefined;
   if (!/^\d{1,9}$/.test(after)) {
@@ -68,15 +61,14 @@ async function startedAfter(
     });
   }
   const encoder = openAiResponses.encoder(context);
-  const snapshot = new ResponseSnapshot(Number(after));
+  const placeIn = (events: readonly WireEvent[]) => events.findIndex(({ number }) => number === Number(after));
   const { turnId, lastEventId } = record;
-  const opening = snapshot.take(encoder.open());
-  if (opening !== undefined)
-    return { cursor: { turnId, eventId: startOfLog, part: opening }, snapshot: snapshot.event() };
+  const opening = placeIn(encoder.open());
+  if (opening >= 0) return { turnId, eventId: startOfLog, part: opening };
   if (lastEventId !== startOfLog) {
     for await (const event of parts.turns.follow(turnId, startOfLog, c.signal)) {
-      const part = snapshot.take(encoder.encode(event));
-      if (part !== undefined) return { cursor: { turnId, eventId: event.eventId, part }, snapshot: snapshot.event() };
+      const part = placeIn(encoder.encode(event));
+      if (part >= 0) return { turnId, eventId: event.eventId, part };
       if (event.eventId >= lastEventId) break;
     }
   }

@@ -27,8 +27,6 @@ export interface StreamOptions {
   /** As the dialect's. */
   readonly framing?: Dialect["framing"] | undefined;
   readonly resumeAfter?: WireCursor | undefined;
-  /** Sent first, under the cursor's own id: what a reader needs to resume there. */
-  readonly snapshot?: WireEvent | undefined;
   /** The wire events have no `id:`. */
   readonly hasNoIds?: boolean;
   /** The `id:` of each event of a turn's own events; else the events are those of a dialect, with its cursors. */
@@ -216,9 +214,7 @@ class StreamText {
   }
 
   opening(): string {
-    const { snapshot, encoder } = this.#turn;
-    const opening = this.#write(encoder.open(), undefined);
-    return (snapshot === undefined ? "" : this.#repeat([snapshot])) + [...opening].join("");
+    return [...this.#write(this.#turn.encoder.open(), undefined)].join("");
   }
 
   /** The text of each wire event, which is written as it is asked for. */

@@ -1,6 +1,5 @@
 import type { ErrorRecord } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
-import type { JsonObject } from "../../base/json.ts";
 import type { TurnEvent } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { Answer } from "./answer.ts";
@@ -9,8 +8,8 @@ import type { Answer } from "./answer.ts";
 export interface WireEvent {
   readonly name?: string;
   readonly data: string;
-  /** The JSON of `data`, of events that are added up again. */
-  readonly json?: JsonObject;
+  /** Its own number in the stream, where the API numbers its events. */
+  readonly number?: number;
 }
 
 /** An error as an API answers it before the first byte. */

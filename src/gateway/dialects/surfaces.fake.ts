@@ -1,11 +1,10 @@
-import { isObject } from "../../base/json.ts";
+import { isObject, type JsonObject } from "../../base/json.ts";
 import { anthropicMessages } from "./anthropic-messages/encode.ts";
 import type { Dialect, WireEvent } from "./dialect.ts";
 import { gemini } from "./gemini/encode.ts";
 import { ollama } from "./ollama/encode.ts";
 import { openAiChat } from "./openai-chat/encode.ts";
 import { openAiResponses } from "./openai-responses/encode.ts";
-import { accumulate } from "./openai-responses/snapshot.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- wire JSON of five APIs, looked into freely by these tests
 export type Json = Record<string, any>;
@@ -332,4 +331,44 @@ export function fold(events: readonly Json[]): Json | undefined {
   let response: Json | undefined;
   for (const event of events) response = accumulate(response, event);
   return response;
+}
+
+/** The response that a client holds after one more event, by the API's own rules. */
+function accumulate(response: JsonObject | undefined, event: JsonObject): JsonObject {
+  if (typeof event.response === "object" && event.response !== null) return event.response as JsonObject; // lifecycle events hold it whole
+  if (event.type === "error") return { ...response }; // `response.failed` follows
+  const output = [...((response?.output ?? []) as JsonObject[])]; // a list of items, as responseObject makes it
+  const index = Number(event.output_index);
+  output[index] = accumulateItem(output[index] ?? {}, event);
+  return { ...response, status: "in_progress", output };
+}
+
+function accumulateItem(item: JsonObject, event: JsonObject): JsonObject {
+  const delta = String(event.delta);
+  switch (event.type) {
+    case "response.output_item.added":
+    case "response.output_item.done":
+      return event.item as JsonObject; // the member that these two events have
+    case "response.content_part.added":
+    case "response.content_part.done":
+      return { ...item, content: [event.part] };
+    case "response.output_text.delta":
+      return { ...item, content: [grown(item.content, delta)] };
+    case "response.reasoning_summary_part.added":
+    case "response.reasoning_summary_part.done":
+      return { ...item, summary: [event.part] };
+    case "response.reasoning_summary_text.delta":
+      return { ...item, summary: [grown(item.summary, delta)] };
+    case "response.function_call_arguments.delta":
+      return { ...item, arguments: String(item.arguments) + delta };
+    case "response.custom_tool_call_input.delta":
+      return { ...item, input: String(item.input) + delta };
+    default:
+      return item; // the `done` of a text repeats what the deltas said
+  }
+}
+
+function grown(parts: unknown, delta: string): JsonObject {
+  const [part] = parts as { text: string }[]; // the part was added, with its text, before it grows
+  return { ...part, text: (part?.text ?? "") + delta };
 }

@@ -8,7 +8,6 @@ import { asLog, recordedContext, recordedRequest, wholeAnswerOf } from "../recor
 import type { WireEvent } from "./dialect.ts";
 import { legalLog } from "./legal-logs.fake.ts";
 import { openAiResponses } from "./openai-responses/encode.ts";
-import { ResponseSnapshot } from "./openai-responses/snapshot.ts";
 import { fold, type Json, parsed, responses, responsesWire, type Surface, surfaces } from "./surfaces.fake.ts";
 
 function stream(surface: Surface, log: readonly TurnEvent[]): WireEvent[] {
@@ -87,29 +86,7 @@ describe.each(surfaces)("%s", (_name, surface) => {
   });
 });
 
-describe("openai-responses from a cursor", () => {
-  it("gives an accumulator that starts anywhere the same response as one that saw everything", () => {
-    fc.assert(
-      fc.property(legalLog, fc.nat(), (bodies, at) => {
-        const log = asLog(bodies);
-        const all = stream(responses, log);
-        const after = at % (all.length - 1); // the last one is [DONE]
-        const found = new ResponseSnapshot(after);
-        expect(found.take(all)).toBe(after);
-        const rest = parsed(all.slice(after + 1));
-        const [snapshot] = parsed([found.event()]);
-        expect(snapshot).toMatchObject({ type: "response.created", sequence_number: after });
-        expect(fold([snapshot ?? {}, ...rest.slice(0, -1)])).toEqual(
-          fold(parsed(all).slice(0, rest.length === 0 ? undefined : -1)),
-        );
-      }),
-    );
-  });
-
-  it("takes no number that no event has had", () => {
-    expect(new ResponseSnapshot(99).take(stream(responses, asLog([])))).toBeUndefined();
-  });
-
+describe("openai-responses in silence", () => {
   it("gives the SDK's accumulator the same response with a heartbeat after any event", () => {
     fc.assert(
       fc.property(legalLog, fc.nat(), (bodies, at) => {

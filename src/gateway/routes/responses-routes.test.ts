@@ -165,8 +165,7 @@ describe("responses", () => {
     const whole = await new SseReader(await fake.request(url)).rest();
     for (let after = 0; after < whole.length - 1; after++) {
       const from = `${url}&starting_after=${after}`;
-      const [snapshot, ...rest] = await new SseReader(await fake.request(from)).rest();
-      expect(snapshot).toMatchObject({ event: "response.created", id: whole[after]?.id });
+      const rest = await new SseReader(await fake.request(from)).rest();
       expect(rest).toEqual(whole.slice(after + 1));
       const headers = { "last-event-id": whole[after]?.id ?? "" }; // as one that reconnects by itself asks again
       expect(await new SseReader(await fake.request(from, { headers })).rest()).toEqual(rest);
@@ -182,7 +181,6 @@ describe("responses", () => {
       expect(await response.json()).toMatchObject({ error: { param: "starting_after" } });
     }
     const reader = new SseReader(await fake.request(`${path}/${id}?stream=true&starting_after=4`));
-    expect(await reader.next()).toMatchObject({ event: "response.created" }); // at once, though nothing new has come
     fake.turns.emit(fake.turns.turnId(0), finished("Hal"));
     expect((await reader.rest()).at(-2)?.event).toBe("response.completed");
   });

@@ -1,4 +1,3 @@
-import { ResponseStream } from "openai/lib/responses/ResponseStream";
 import { describe, expect, it } from "vitest";
 import { proves } from "../../../test/support/proves.ts";
 import { finished, started, text } from "../turn-events.fake.ts";
@@ -146,13 +145,9 @@ describe("the real OpenAI SDK on responses", () => {
     expect(headers.get("x-millrace-expires")).not.toBeNull();
     for (let after = 0; after < 22; after++) {
       const events = await client.responses.retrieve(created.id, { stream: true, starting_after: after });
-      const [read, folded] = events.tee();
       const numbers: number[] = [];
-      for await (const event of read) numbers.push(event.sequence_number);
-      expect(numbers).toEqual(Array.from({ length: numbers.length }, (_, i) => after + i));
-      const accumulated = await ResponseStream.fromReadableStream(folded.toReadableStream()).finalResponse();
-      expect(accumulated.output_text).toBe("one two three");
-      expect(accumulated.output).toHaveLength(3);
+      for await (const event of events) numbers.push(event.sequence_number);
+      expect(numbers).toEqual(Array.from({ length: numbers.length }, (_, i) => after + 1 + i));
     }
   });
 

@@ -166,13 +166,13 @@ class ResponsesEncoder implements Encoder {
   }
 
   #write(type: string, members: JsonObject): WireEvent {
-    const json = { type, sequence_number: this.#sequence++, ...members };
+    const number = this.#sequence++;
     let data: string | undefined; // four events at the end hold the whole text: each is written when it is sent
     return {
       name: type,
-      json,
+      number,
       get data() {
-        return (data ??= writeJson(json));
+        return (data ??= writeJson({ type, sequence_number: number, ...members }));
       },
     };
   }
