@@ -19,8 +19,9 @@ import type { NextEvents } from "../log/read-turn.ts";
 import { unknownTurn } from "../log/rows.ts";
 import type { TurnLabel, TurnRecord } from "../log/store.ts";
 import type { TurnLifecycle } from "../turns/lifecycle.ts";
+import type { Turns } from "../turns/open-turns.ts";
 import type { QueuePlace } from "../turns/queue.ts";
-import type { AskedTurn, RequestIdentity, StartedTurn, TurnReader, Turns } from "../turns/turns.ts";
+import type { AskedTurn, RequestIdentity, StartedTurn, TurnReader } from "../turns/turns.ts";
 
 interface HeldTurn {
   record: TurnRecord;

@@ -18,7 +18,7 @@ import { eachDelivered, type TurnReads } from "./read.ts";
 import type { Readers } from "./readers.ts";
 import type { RunningTurns } from "./running-turns.ts";
 import type { TurnStarter } from "./start.ts";
-import type { AskedTurn, StartedTurn, Turns } from "./turns.ts";
+import type { AskedTurn, StartedTurn } from "./turns.ts";
 
 /** The outcome of a message (see `MessageAdmission`), and the turn that the message started. */
 export interface SendResult {
@@ -53,22 +53,7 @@ export interface Attachment extends StreamAccess, AttachedStream {
   close(): void;
 }
 
-/** Turns that can also be started by the numbered messages of a client's stream. */
-export interface StreamTurns extends Turns {
-  /** Throws as `LogStore.attachStream` does, and `invalid_request` for a malformed key. */
-  attach(
-    name: StreamName,
-    intent: AttachIntent,
-    options?: {
-      /** The ticket that the client's last attach received. */
-      readonly ticket?: Secret | undefined;
-      /** Asks for a longer grace time of the running turn; ms. A shorter one changes nothing. */
-      readonly graceMs?: number | undefined;
-    },
-  ): Promise<Attachment>;
-}
-
-/** Attaches clients to their streams, and starts the turns that the messages of a stream ask for: `StreamTurns.attach`. */
+/** Attaches clients to their streams, and starts the turns that the messages of a stream ask for. */
 export function openAttach(parts: {
   readonly store: LogStore;
   readonly owner: string;
@@ -77,9 +62,22 @@ export function openAttach(parts: {
   readonly starter: Pick<TurnStarter, "launch">;
   readonly backOff: BackOff;
   readonly running: Pick<RunningTurns, "cancel">;
-}): StreamTurns["attach"] {
+}) {
   const { store, readers, reads, running } = parts;
-  return async (name, intent, { graceMs, ticket } = {}) => {
+  /** Throws as `LogStore.attachStream` does, and `invalid_request` for a malformed key. */
+  return async (
+    name: StreamName,
+    intent: AttachIntent,
+    {
+      graceMs,
+      ticket,
+    }: {
+      /** The ticket that the client's last attach received. */
+      readonly ticket?: Secret | undefined;
+      /** Asks for a longer grace time of the running turn; ms. A shorter one changes nothing. */
+      readonly graceMs?: number | undefined;
+    } = {},
+  ): Promise<Attachment> => {
     const stream = await store.attachStream(name, intent, ticket);
     const turnIds = stream.accepted.flatMap(({ turnId }) => turnId ?? []);
     const newer = new AbortController();

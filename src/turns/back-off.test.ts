@@ -4,8 +4,9 @@ import type { TurnId } from "../base/ids.ts";
 import type { StreamName } from "../log/store.ts";
 import { BackOff } from "./back-off.ts";
 import type { FakeBackend } from "./backend.fake.ts";
+import type { Turns } from "./open-turns.ts";
 import { asking, durable, FakeReader, fakeTurns } from "./turns.fake.ts";
-import type { AskedTurn, Turns } from "./turns.ts";
+import type { AskedTurn } from "./turns.ts";
 
 const soon = new AbortController().signal;
 

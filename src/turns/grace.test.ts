@@ -4,8 +4,8 @@ import type { TurnId } from "../base/ids.ts";
 import { memoryRows, openMemoryLog } from "../log/memory-log.fake.ts";
 import { FailingRows } from "../log/rows.fake.ts";
 import type { LogStore } from "../log/store.ts";
+import type { Turns } from "./open-turns.ts";
 import { asking, durable, FakeReader, fakeTurns } from "./turns.fake.ts";
-import type { Turns } from "./turns.ts";
 
 const never = new AbortController().signal;
 const open: Turns[] = [];

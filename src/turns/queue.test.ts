@@ -5,9 +5,10 @@ import type { ModelUid, TurnId } from "../base/ids.ts";
 import { idle } from "../base/wait.fake.ts";
 import { inMemory, openMemoryLog } from "../log/memory-log.fake.ts";
 import type { LogStore } from "../log/store.ts";
+import type { Turns } from "./open-turns.ts";
 import { type TurnLimits, TurnQueue } from "./queue.ts";
 import { asking, bound, FakeReader, type FakeTurns, fakeTurns } from "./turns.fake.ts";
-import type { AskedTurn, Turns } from "./turns.ts";
+import type { AskedTurn } from "./turns.ts";
 
 const never = new AbortController().signal;
 const open: Turns[] = [];

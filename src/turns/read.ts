@@ -5,7 +5,7 @@ import type { LogStore, ReadRight } from "../log/store.ts";
 import type { Readers } from "./readers.ts";
 import type { TurnReader } from "./turns.ts";
 
-/** The ways to read a turn, as `Turns` has them. The last argument has the client's key of a turn that was sealed with one. */
+/** The ways to read a turn. The last argument has the client's key of a turn that was sealed with one. */
 export type TurnReads = ReturnType<typeof openReads>;
 
 /** Reads turns. `stopping` aborts when the gateway stops. */
@@ -14,10 +14,16 @@ export function openReads(store: LogStore, readers: Readers, stopping: AbortSign
   const untilStopped = (signal: AbortSignal) =>
     store.capabilities.survivesRestart ? AbortSignal.any([signal, stopping]) : signal;
 
+  /** As `follow`, in batches. */
   function look(turnId: TurnId, after: EventId, signal: AbortSignal, { clientKey }: ReadRight = {}): NextEvents {
     return readTurn(store, { turnId, after, clientKey }, untilStopped(signal));
   }
 
+  /**
+   * Every event after the cursor, until the terminal one, in batches and at the reader's pace. A reader that stops early cancels nothing:
+   * the turn continues for its grace time. Its `next` throws `invalid_request` for an unknown turn or a cursor past its end, `expired`
+   * when the log is no longer kept, `cancelled` when the gateway stops first.
+   */
   function open(turnId: TurnId, after: EventId, signal: AbortSignal, opening?: ReadRight): TurnReader {
     const leave = readers.enter(turnId);
     let isClosed = false;
@@ -38,7 +44,9 @@ export function openReads(store: LogStore, readers: Readers, stopping: AbortSign
   return {
     look,
     open,
+    /** As `open`, one by one, for onlookers (dashboard, tail): it neither keeps a turn alive nor counts as its delivery. */
     follow: (...asked: Parameters<typeof look>) => eachOf(look(...asked)),
+    /** As `follow`, without the content: for any turn, also one that its client sealed. For counting and for the dashboard. */
     outline: (turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void> =>
       eachOf(readOutline(store, { turnId, after }, untilStopped(signal))),
   };

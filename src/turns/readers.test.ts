@@ -4,11 +4,11 @@ import { startOfLog, type TurnId } from "../base/ids.ts";
 import { idle, until } from "../base/wait.fake.ts";
 import { openMemoryLog } from "../log/memory-log.fake.ts";
 import { plainRequest } from "../log/turn.fake.ts";
+import type { Turns } from "./open-turns.ts";
 import type { TurnsOptions } from "./options.ts";
 import { eachDelivered } from "./read.ts";
 import { Readers } from "./readers.ts";
 import { asking, durable, FakeReader, type FakeTurns, fakeTurns, goingOn } from "./turns.fake.ts";
-import type { Turns } from "./turns.ts";
 
 const never = new AbortController().signal;
 const open: Turns[] = [];

@@ -18,7 +18,7 @@ import type { Readers } from "./readers.ts";
 import type { Refusals } from "./refusals.ts";
 import { Runner } from "./run.ts";
 import { cleanUpMs, type RunningTurns } from "./running-turns.ts";
-import type { AskedTurn, RequestIdentity, StartedTurn, Turns } from "./turns.ts";
+import type { AskedTurn, RequestIdentity, StartedTurn } from "./turns.ts";
 import { goesOnPast, refuseConflict, StartsInFlight } from "./twins.ts";
 
 /** The way in which a turn gets into the log. */
@@ -67,8 +67,16 @@ export class TurnStarter {
     this.#twins = new TwinFinder(parts);
   }
 
-  /** As `Turns.start`. */
-  async start(...[asked, signal]: Parameters<Turns["start"]>): Promise<StartedTurn> {
+  /**
+   * The turn that is there for a request, by its key or as its twin; else a new one. Resolves once the turn is stored. If only a reader
+   * keeps the request from joining its twin, that reader gets a quarter of a second to leave first. `resolve`, for a request whose
+   * model is not known yet, is called only if no turn is there: an answer that was given is given again when the model's IDE is gone.
+   * Throws `idempotency_conflict`, `expired`, and the errors of resolving the model and of finding a backend.
+   */
+  async start(
+    asked: AskedTurn | (RequestIdentity & { readonly resolve: () => Promise<AskedTurn> }),
+    signal: AbortSignal,
+  ): Promise<StartedTurn> {
     signal.throwIfAborted();
     const { earlier, leave } = this.#inFlight.enter(asked, signal);
     try {

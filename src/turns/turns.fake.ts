@@ -8,12 +8,12 @@ import { inMemory, openMemoryLog } from "../log/memory-log.fake.ts";
 import type { TurnRequest } from "../log/request.ts";
 import type { LogStore } from "../log/store.ts";
 import { plainRequest } from "../log/turn.fake.ts";
-import type { StreamTurns } from "./attach.ts";
 import { FakeBackend } from "./backend.fake.ts";
+import type { StreamTurns, Turns } from "./open-turns.ts";
 import { openTurns } from "./open-turns.ts";
 import type { PlannedModel, TurnsOptions } from "./options.ts";
 import { eachDelivered } from "./read.ts";
-import type { AskedTurn, Turns } from "./turns.ts";
+import type { AskedTurn } from "./turns.ts";
 
 /** The last message as the whole prompt. */
 export function plainLayout(request: TurnRequest, model: PlannedModel): Prompt {

@@ -7,7 +7,7 @@ import { Notifier } from "../../base/notifier.ts";
 import { type OutlinedEvent, outlineEvent, shorten } from "../../log/event.ts";
 import type { TurnLabel } from "../../log/store.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
-import type { Turns } from "../../turns/turns.ts";
+import type { Turns } from "../../turns/open-turns.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
 import { encodeUnread, type Names, summaryOf, type TurnSummary, tailAfter } from "./turn-summary.ts";
 

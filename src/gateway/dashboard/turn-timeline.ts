@@ -5,7 +5,7 @@ import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
 import { writeJson } from "../../base/json.ts";
 import { isTerminal, type TurnEvent } from "../../log/event.ts";
 import type { TurnRecord } from "../../log/store.ts";
-import type { Turns } from "../../turns/turns.ts";
+import type { Turns } from "../../turns/open-turns.ts";
 import type { Encoder, WireEvent } from "../dialects/dialect.ts";
 import { openTimelineEntry, timelineEntry } from "./turn-summary.ts";
 

@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import { type ErrorRecord, isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { Models } from "../../models/model.ts";
-import type { Turns } from "../../turns/turns.ts";
+import type { Turns } from "../../turns/open-turns.ts";
 import type { DashboardFiles } from "../dashboard/dashboard-files.ts";
 import type { DashboardSessions } from "../dashboard/dashboard-sessions.ts";
 import type { IssuedKey } from "../dashboard/inventory.ts";

@@ -12,7 +12,7 @@ import {
   StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
   type StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
 } from "../../proto/aiserver/v1/chat_pb.ts";
-import type { StreamTurns } from "../../turns/attach.ts";
+import type { StreamTurns } from "../../turns/open-turns.ts";
 import { encodeInterruption, encodeRefusal } from "../dialects/idempotent/errors.ts";
 import { type BodyMemory, memoryOf } from "../http/body.ts";
 import type { Caller } from "../http/guard.ts";

@@ -7,8 +7,8 @@ import {
   type StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage,
   StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
 } from "../../proto/aiserver/v1/chat_pb.ts";
-import type { StreamTurns } from "../../turns/attach.ts";
 import { FakeBackend } from "../../turns/backend.fake.ts";
+import type { StreamTurns } from "../../turns/open-turns.ts";
 import { parseAttach } from "./attach-headers.ts";
 import { gatewayOver } from "./attachers.fake.ts";
 import { type MessageInit, say } from "./raw-client.fake.ts";

@@ -7,7 +7,8 @@ import {
   type StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
   StreamUnifiedChatResponseWithToolsIdempotentSchema as ServerMessageSchema,
 } from "../../proto/aiserver/v1/chat_pb.ts";
-import type { Attachment, StreamTurns } from "../../turns/attach.ts";
+import type { Attachment } from "../../turns/attach.ts";
+import type { StreamTurns } from "../../turns/open-turns.ts";
 import { readPayload } from "../dialects/idempotent/client-message.ts";
 import type { StreamEncoder } from "../dialects/idempotent/encode.ts";
 import { encodeFailedEnd, refusal } from "../dialects/idempotent/errors.ts";
