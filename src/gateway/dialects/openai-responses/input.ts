@@ -1,23 +1,18 @@
 import { z } from "zod";
 import type { TurnId } from "../../../base/ids.ts";
 import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
-import type { Message, Part, ToolCall } from "../../../log/request.ts";
+import type { Message, Part } from "../../../log/request.ts";
 import { readCall, readResult } from "../calls.ts";
 import { parseContent, parsePart } from "../content.ts";
 import { wireId } from "../dialect.ts";
 import type { History, Speaker } from "../history.ts";
 import { formOf, readMessage, speakerOf } from "../messages/any-message.ts";
-import { parseAt, textParts } from "../parse-body.ts";
+import { textParts } from "../parse-body.ts";
 import { joinName } from "../tool-choice.ts";
 
 export const inputSchema = z.union([z.string(), z.array(z.unknown())]).nullish();
 
 const speakers = { user: "user", assistant: "assistant", system: "other", developer: "other" } as const;
-const reasoning = z.object({
-  summary: z.array(z.looseObject({ text: z.string().nullish() })).nullish(),
-  content: z.array(z.looseObject({ text: z.string().nullish() })).nullish(),
-});
-
 /**
  * Input items as messages: consecutive texts, thoughts and calls of the assistant become one message; every other item becomes one
  * message, in order. Items of other types (of hosted tools, of a client's own bookkeeping) are left out.
@@ -25,33 +20,41 @@ const reasoning = z.object({
  */
 export function parseInput(input: z.infer<typeof inputSchema>, history: History): Message[] {
   if (typeof input === "string") return [{ role: "user", parts: textParts([input]) }];
-  const messages: Message[] = [];
-  const assistant = new AssistantMessage();
   const items = withPairs(
     (input ?? []).map((item) => (typeof item === "string" ? { role: "user", content: item } : item)),
   );
   const reader = history.reader(items.map(speakerOfItem));
-  for (const [i, item] of items.entries()) {
+  const messages = items.flatMap((item, i): Message[] => {
     const path = `input[${i}]`;
     reader.at(i);
     if (!isObject(item)) {
       history.leaveOut("item");
-      continue;
+      return [];
     }
     const { role } = item;
-    if (typeof role === "string" && typeOf(item) === "message" && formOf(item) !== undefined) {
-      assistant.flush(messages);
-      messages.push(...readMessage({ ...item, role }, path, history));
-      continue;
+    if (typeof role === "string" && typeOf(item) === "message" && formOf(item) !== undefined)
+      return readMessage({ ...item, role }, path, history);
+    return parseItem(item, path, history);
+  });
+  return joinAnswers(messages);
+}
+
+/** Thinking, text and calls of one answer come as items: a call belongs to what is before it, and anything to the thinking before it. */
+function joinAnswers(messages: readonly Message[]): Message[] {
+  const joined: Message[] = [];
+  for (const message of messages) {
+    const last = joined.at(-1);
+    const isThought = last?.role === "assistant" && last.parts.length === 0 && last.toolCalls.length === 0;
+    const isCall = message.role === "assistant" && message.parts.length === 0 && message.thinking === undefined;
+    if (last?.role !== "assistant" || message.role !== "assistant" || !(isThought || isCall)) joined.push(message);
+    else {
+      const thinking = (last.thinking ?? "") + (message.thinking ?? "");
+      const parts = [...last.parts, ...message.parts];
+      const toolCalls = [...last.toolCalls, ...message.toolCalls];
+      joined[joined.length - 1] = { ...message, parts, ...(thinking === "" ? {} : { thinking }), toolCalls };
     }
-    if (addToAssistant(assistant, item, { path, messages, history })) continue;
-    const message = parseItem(item, path, history);
-    if (message === undefined) continue;
-    assistant.flush(messages);
-    messages.push(message);
   }
-  assistant.flush(messages);
-  return messages;
+  return joined;
 }
 
 function speakerOfItem(item: unknown): Speaker {
@@ -97,79 +100,34 @@ function withPairs(items: readonly unknown[]): readonly unknown[] {
   });
 }
 
-/** Text, thinking and calls of one assistant turn, as the items come. */
-class AssistantMessage {
-  #parts: Part[] = [];
-  #thinking = "";
-  #toolCalls: ToolCall[] = [];
-
-  think(text: string, messages: Message[]): void {
-    if (this.#parts.length > 0 || this.#toolCalls.length > 0) this.flush(messages);
-    this.#thinking += text;
-  }
-
-  say(parts: readonly Part[], messages: Message[]): void {
-    if (this.#parts.length > 0 || this.#toolCalls.length > 0) this.flush(messages);
-    this.#parts.push(...parts);
-  }
-
-  call(call: ToolCall): void {
-    this.#toolCalls.push(call);
-  }
-
-  flush(messages: Message[]): void {
-    const [parts, thinking, toolCalls] = [this.#parts, this.#thinking, this.#toolCalls];
-    if (parts.length > 0 || thinking !== "" || toolCalls.length > 0) {
-      messages.push({ role: "assistant", parts, ...(thinking === "" ? {} : { thinking }), toolCalls });
-    }
-    this.#parts = [];
-    this.#thinking = "";
-    this.#toolCalls = [];
-  }
-}
-
-/** Adds an item to the assistant's message; false if the item is not the assistant's. */
-function addToAssistant(
-  assistant: AssistantMessage,
-  item: JsonObject,
-  { path, messages, history }: { readonly path: string; readonly messages: Message[]; readonly history: History },
-): boolean {
-  switch (typeOf(item)) {
-    case "message": {
-      if (item["role"] !== "assistant") return false;
-      assistant.say(parseContent(item["content"], `${path}.content`, history), messages);
-      return true;
-    }
-    case "reasoning": {
-      const { summary, content: raw } = history.read("reasoning", () => parseAt(reasoning, item, path), {});
-      const texts = (raw?.length ? raw : (summary ?? [])).map((part) => part.text ?? "");
-      assistant.think(texts.filter((text) => text !== "").join("\n\n"), messages);
-      return true;
-    }
-    case "function_call":
-    case "custom_tool_call": {
-      const { call_id: id, name: own, namespace, arguments: written, input } = item;
-      const name = typeof own === "string" ? joinName(typeof namespace === "string" ? namespace : "", own) : own;
-      const isFree = typeOf(item) === "custom_tool_call";
-      const call = isFree ? ({ id, name, input, kind: "freeform" } as const) : { id, name, input: written };
-      for (const read of readCall(call, history)) assistant.call(read);
-      return true;
-    }
-    default:
-      return false;
-  }
-}
-
-function parseItem(item: JsonObject, path: string, history: History): Message | undefined {
+function parseItem(item: JsonObject, path: string, history: History): Message[] {
   const type = typeOf(item);
   const role = roleOf(item);
+  const answer = (said: Partial<Message & { readonly role: "assistant" }>): Message[] => [
+    { role: "assistant", parts: [], toolCalls: [], ...said },
+  ];
   if (type === "message" && role !== undefined) {
     const parts = parseContent(item["content"], `${path}.content`, history);
-    return { role: role === "user" ? "user" : "system", parts };
+    if (role === "assistant") return parts.length === 0 ? [] : answer({ parts });
+    return [{ role: role === "user" ? "user" : "system", parts }];
+  }
+  if (type === "reasoning") {
+    const { summary, content } = item;
+    const texts = textsIn(Array.isArray(content) && content.length > 0 ? content : summary);
+    const thinking = texts.filter((text) => text !== "").join("\n\n");
+    return thinking === "" ? [] : answer({ thinking });
+  }
+  if (type === "function_call" || type === "custom_tool_call") {
+    const { call_id: id, name: own, namespace, arguments: written, input } = item;
+    const name = typeof own === "string" ? joinName(typeof namespace === "string" ? namespace : "", own) : own;
+    const isFree = type === "custom_tool_call";
+    const call = isFree ? ({ id, name, input, kind: "freeform" } as const) : { id, name, input: written };
+    const toolCalls = readCall(call, history);
+    return toolCalls.length === 0 ? [] : answer({ toolCalls });
   }
   if (isOutput(type)) {
     const { call_id: id, name, output } = item;
-    return readResult({ id, name, content: output }, `${path}.output`, history);
+    return [readResult({ id, name, content: output }, `${path}.output`, history)];
   }
   if (type === "agent_message") return agentMessage(item, path, history);
   const notes = /compact|context|summary/.test(type) ? notesOf(item) : undefined;
@@ -177,7 +135,7 @@ function parseItem(item: JsonObject, path: string, history: History): Message | 
     history.leaveOut(
       type === "message" ? `message of ${typeof item["role"] === "string" ? item["role"] : "none"}` : type,
     );
-  return notes;
+  return notes === undefined ? [] : [notes];
 }
 
 /** Items that bring tools: `parseTools` reads them. */
@@ -195,7 +153,7 @@ export function toolsOfItems(
 }
 
 /** A message between agents of one client. Its parts may call themselves encrypted and hold plain text. */
-function agentMessage(item: JsonObject, path: string, history: History): Message | undefined {
+function agentMessage(item: JsonObject, path: string, history: History): Message[] {
   const given = item["content"];
   const parts = Array.isArray(given) ? given : [isObject(given) ? given : { type: "input_text", text: given }];
   const read = parts.flatMap((part, i) => {
@@ -205,9 +163,9 @@ function agentMessage(item: JsonObject, path: string, history: History): Message
     history.leaveOut("encrypted_content");
     return [];
   });
-  if (read.length === 0) return undefined;
+  if (read.length === 0) return [];
   const name = (member: string) => (typeof item[member] === "string" ? item[member] : "?");
-  return { role: "user", parts: [{ type: "text", text: `${name("author")} → ${name("recipient")}:\n` }, ...read] };
+  return [{ role: "user", parts: [{ type: "text", text: `${name("author")} → ${name("recipient")}:\n` }, ...read] }];
 }
 
 function typeOf(item: JsonObject): string {
