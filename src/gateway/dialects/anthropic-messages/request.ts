@@ -57,7 +57,7 @@ export function parseMessagesRequest(body: unknown): ParsedTurn & {
     messages: [
       ...parseSystem(parsed.system, "system", history),
       ...noteOfHosted(ignoredTools, tools.length === 0 || offered.demandsIgnored),
-      ...readMessages(parsed.messages, history, "blocks"),
+      ...readMessages(parsed.messages, history),
     ],
     tools,
     toolChoice: offered.demandsIgnored ? { type: "auto" } : parseToolChoice(choice, tools),

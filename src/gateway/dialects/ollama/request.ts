@@ -53,10 +53,7 @@ export function parseOllamaRequest(body: unknown): ParsedTurn & { readonly wire:
     const parsed = parseBody(ollamaChatBody, body);
     const history = new History();
     const { tools, ignored } = parseTools(parsed.tools);
-    const messages = [
-      ...noteOfHosted(ignored, tools.length === 0),
-      ...readMessages(parsed.messages ?? [], history, "chat"),
-    ];
+    const messages = [...noteOfHosted(ignored, tools.length === 0), ...readMessages(parsed.messages ?? [], history)];
     return { ...turnOf(parsed, "chat", { messages, tools }), ignoredTools: ignored, leftOut: history.leftOut };
   }
   const parsed = parseBody(ollamaGenerateBody, body);

@@ -62,7 +62,7 @@ export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: C
   const effort = effortIn(body);
   const request: TurnRequest = {
     model: parsed.model,
-    messages: [...noteOfHosted(ignoredTools, isNeeded), ...readMessages(parsed.messages, history, "chat")],
+    messages: [...noteOfHosted(ignoredTools, isNeeded), ...readMessages(parsed.messages, history)],
     tools,
     toolChoice: choice,
     parallelToolCalls: parsed.parallel_tool_calls ?? true,

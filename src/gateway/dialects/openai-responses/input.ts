@@ -6,7 +6,7 @@ import { readCall, readResult } from "../calls.ts";
 import { parseContent, parsePart } from "../content.ts";
 import { wireId } from "../dialect.ts";
 import type { History, Speaker } from "../history.ts";
-import { formOf, readMessage, speakerOf } from "../messages/any-message.ts";
+import { bringsCalls, readMessage, speakerOf } from "../messages/any-message.ts";
 import { textParts } from "../parse-body.ts";
 import { joinName } from "../tool-choice.ts";
 
@@ -32,7 +32,7 @@ export function parseInput(input: z.infer<typeof inputSchema>, history: History)
       return [];
     }
     const { role } = item;
-    if (typeof role === "string" && typeOf(item) === "message" && formOf(item) !== undefined)
+    if (typeof role === "string" && typeOf(item) === "message" && bringsCalls(item))
       return readMessage({ ...item, role }, path, history);
     return parseItem(item, path, history);
   });
@@ -60,7 +60,7 @@ function joinAnswers(messages: readonly Message[]): Message[] {
 function speakerOfItem(item: unknown): Speaker {
   if (!isObject(item)) return "other";
   const type = typeOf(item);
-  if (type === "message") return formOf(item) === undefined ? (roleOf(item) ?? "other") : speakerOf(item);
+  if (type === "message") return bringsCalls(item) ? speakerOf(item) : (roleOf(item) ?? "other");
   if (type === "agent_message") return "user";
   if (isOutput(type)) return "tool";
   return ["reasoning", "function_call", "custom_tool_call"].includes(type) ? "assistant" : "other";
