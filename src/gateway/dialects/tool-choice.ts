@@ -24,10 +24,10 @@ const anyChoice = z
 
 /** `tool_choice` in the form of any API, read as Responses have it. */
 export const toolChoiceSchema = z.preprocess(flatChoice, anyChoice);
-type Choice = z.infer<typeof anyChoice>;
+export type ToolChoiceBody = z.infer<typeof anyChoice>;
 
 /** The same in one form: Messages say `any` and `tool`, Chat Completions put the name into a member of its own. Other values stay. */
-export function flatChoice(given: unknown): unknown {
+function flatChoice(given: unknown): unknown {
   if (given === "any") return "required";
   if (!isObject(given)) return given;
   const { type, function: inFunction, custom: inCustom, allowed_tools: allowed } = given;
@@ -49,7 +49,7 @@ function isOwn({ type }: { readonly type: string }): boolean {
 }
 
 /** Whether a `tool_choice` demands a hosted tool: itself, or as the only kind that it allows. */
-export function demandsHosted(choice: Choice, own: readonly Tool[]): boolean {
+export function demandsHosted(choice: ToolChoiceBody, own: readonly Tool[]): boolean {
   if (!choice || typeof choice === "string") return false;
   const { type, tools = [] } = choice;
   if (["none", "auto", "required", "function", "custom"].includes(type)) return false;
@@ -62,7 +62,7 @@ export function demandsHosted(choice: Choice, own: readonly Tool[]): boolean {
  * @throws MillraceError `invalid_request` for a tool that was not offered.
  */
 export function parseToolChoice(
-  choice: Choice,
+  choice: ToolChoiceBody,
   tools: readonly Tool[],
 ): { readonly choice: ToolChoice; readonly tools: readonly Tool[] } {
   if (choice === undefined || choice === null) return { choice: { type: "auto" }, tools };
@@ -78,7 +78,7 @@ export function parseToolChoice(
     if (choice.name === undefined) throw refuse("tool_choice.name", "Name the tool.");
     const name = joinName(choice.namespace, choice.name);
     if (!tools.some((tool) => tool.name === name))
-      throw refuse("tool_choice", `No tool is named \`${name.slice(0, 100)}\`.`);
+      throw refuse("tool_choice.name", `No tool is named \`${name.slice(0, 100)}\`.`);
     return { choice: { type: "named", name }, tools };
   }
   const plain = (["none", "required"] as const).find((type) => type === choice.type);

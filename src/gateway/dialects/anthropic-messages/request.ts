@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { MillraceError } from "../../../base/errors.ts";
+import { isObject } from "../../../base/json.ts";
 import type { Tool, TurnRequest } from "../../../log/request.ts";
 import { content, parseSystem } from "../content.ts";
 import type { ParsedTurn } from "../dialect.ts";
@@ -17,7 +18,8 @@ import {
   stopSequences,
 } from "../parse-body.ts";
 import { formatIn, formatMembers } from "../response-format.ts";
-import { parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
+import { parseToolChoice, toolChoiceSchema } from "../tool-choice.ts";
+import { parseTools, toolsSchema } from "./tools.ts";
 
 /** The members of a body that are looked at, and their types. */
 export const messagesBody = z.object({
@@ -49,7 +51,11 @@ export function parseMessagesRequest(body: unknown): ParsedTurn & {
   const directives = readDirectives(parsed.messages);
   const offered = parseTools(parsed.tools, choice);
   const ignoredTools = [...offered.ignored, ...(parsed.mcp_servers?.length ? ["mcp_servers"] : [])];
-  const tools = toolsNow(offered.tools, directives);
+  const own = toolsNow(offered.tools, directives);
+  const { choice: toolChoice, tools } = parseToolChoice(
+    own.length === 0 || offered.demandsIgnored ? null : choice,
+    own,
+  );
   const effort = directives.effort === undefined ? effortIn(body) : effortNamed(directives.effort);
   const history = new History();
   const request: TurnRequest = {
@@ -60,8 +66,8 @@ export function parseMessagesRequest(body: unknown): ParsedTurn & {
       ...readMessages(parsed.messages, history),
     ],
     tools,
-    toolChoice: offered.demandsIgnored ? { type: "auto" } : parseToolChoice(choice, tools),
-    parallelToolCalls: !choice || choice.type === "none" || choice.disable_parallel_tool_use !== true,
+    toolChoice,
+    parallelToolCalls: !isObject(choice) || choice["disable_parallel_tool_use"] !== true,
     responseFormat: formatIn(parsed, true),
     stop: stopSequences(parsed.stop_sequences, "stop_sequences"),
     ...outputLimit(parsed.max_tokens),

@@ -1,32 +1,10 @@
 import { z } from "zod";
-import { isObject } from "../../../base/json.ts";
-import type { Tool, ToolChoice } from "../../../log/request.ts";
+import type { Tool } from "../../../log/request.ts";
 import { refuse } from "../parse-body.ts";
-import { flatChoice } from "../tool-choice.ts";
+import type { ToolChoiceBody } from "../tool-choice.ts";
 import { clientTool, hostedType } from "../tool-forms.ts";
 
 export const toolsSchema = z.array(z.looseObject({ type: z.string().nullish(), name: z.string().nullish() })).nullish();
-
-const choiceSchema = z
-  .discriminatedUnion("type", [
-    z.object({ type: z.literal("auto"), disable_parallel_tool_use: z.boolean().nullish() }),
-    z.object({ type: z.literal("any"), disable_parallel_tool_use: z.boolean().nullish() }),
-    z.object({ type: z.literal("tool"), name: z.string(), disable_parallel_tool_use: z.boolean().nullish() }),
-    z.object({ type: z.literal("none") }),
-  ])
-  .nullish();
-
-export const toolChoiceSchema = z.preprocess(ownChoice, choiceSchema);
-type Choice = z.infer<typeof choiceSchema>;
-
-/** A `tool_choice` of OpenAI's APIs as this one has it. */
-function ownChoice(given: unknown): unknown {
-  const flat = flatChoice(given);
-  const choice = typeof flat === "string" ? { type: flat } : flat;
-  if (!isObject(choice)) return choice;
-  const { type } = choice;
-  return { ...choice, type: type === "required" ? "any" : type === "function" || type === "custom" ? "tool" : type };
-}
 
 const right = { member: "input_schema", form: '{"name":"…","description":"…","input_schema":{…}}' } as const;
 
@@ -38,7 +16,7 @@ const right = { member: "input_schema", form: '{"name":"…","description":"…"
  */
 export function parseTools(
   given: z.infer<typeof toolsSchema>,
-  choice: Choice,
+  choice: ToolChoiceBody,
 ): {
   readonly tools: readonly Tool[];
   readonly ignored: readonly string[];
@@ -53,28 +31,9 @@ export function parseTools(
     else if (own.kind === "function") tools.push(own);
     else throw refuse(`tools[${i}].input_schema`, "A tool needs a JSON Schema for its input.");
   }
-  const named = choice?.type === "tool" ? choice.name : undefined;
+  const named = typeof choice === "object" ? choice?.name : undefined;
   const isHosted = named !== undefined && (given ?? []).some(({ name }) => name === named);
   return { tools, ignored: [...ignored], demandsIgnored: isHosted && !tools.some(({ name }) => name === named) };
-}
-
-/** @throws MillraceError `invalid_request` when a tool is named that was not offered, or cannot be. */
-export function parseToolChoice(choice: Choice, tools: readonly Tool[]): ToolChoice {
-  if (!choice || tools.length === 0) return { type: "auto" };
-  switch (choice.type) {
-    case "auto":
-    case "none":
-      return { type: choice.type };
-    case "any":
-      return { type: "required" };
-    case "tool":
-      if (!tools.some((tool) => tool.name === choice.name)) {
-        throw refuse("tool_choice.name", `No tool is named \`${choice.name.slice(0, 100)}\`.`);
-      }
-      return { type: "named", name: choice.name };
-    default:
-      return choice satisfies never;
-  }
 }
 
 const text = { type: "string" };
