@@ -66,8 +66,8 @@ describe("what Devin used without Millrace", () => {
     call("ours", { id: "4" });
     call("a", { id: "5", atMs: nowMs - 8 * day });
     const records = calls();
-    const opus = { calls: 2, inputTokens: 200, outputTokens: 20, cacheReadTokens: 2000, cacheCreationTokens: 10 };
-    const swe = { calls: 1, inputTokens: 7, outputTokens: 0, cacheReadTokens: 0, cacheCreationTokens: 0 };
+    const opus = { calls: 2, input_tokens: 200, output_tokens: 20, cache_read_tokens: 2000, cache_creation_tokens: 10 };
+    const swe = { calls: 1, input_tokens: 7, output_tokens: 0, cache_read_tokens: 0, cache_creation_tokens: 0 };
     expect(await records.elsewhere({ ...week, by: "model" })).toEqual({
       rows: [
         { key: "claude-opus-4-5", ...opus },
@@ -121,7 +121,7 @@ describe("what Devin used without Millrace", () => {
     add("unknown", JSON.stringify({ role: "assistant", metadata: { metrics: { output_tokens: 3 } } }), nowMs - day);
     add("unknown", "null");
     expect(await calls().elsewhere({ ...week, by: "project" })).toMatchObject({
-      rows: [{ key: undefined, calls: 3, outputTokens: 13 }],
+      rows: [{ key: null, calls: 3, output_tokens: 13 }],
     });
   });
 

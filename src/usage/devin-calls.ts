@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { loadSqlite } from "../base/node/load-sqlite.ts";
 import { ownTurn } from "../base/node/unhurried.ts";
-import { type DevinCall, type Elsewhere, summed } from "./elsewhere.ts";
+import { type DevinCall, type Elsewhere, plus, summed } from "./elsewhere.ts";
 import type { SpendDimension, SpendQuery } from "./history/history.ts";
 import { quarterMs } from "./since.ts";
 
@@ -97,10 +97,11 @@ export class DevinCalls {
         atMs: Number.isNaN(atMs) ? Number(storedAt) * 1000 : atMs,
         model: typeof model === "string" && model !== "" ? model : undefined,
         project,
-        inputTokens: tokens(counts["input_tokens"]),
-        cacheReadTokens: tokens(counts["cache_read_tokens"]),
-        cacheCreationTokens: tokens(counts["cache_creation_tokens"]),
-        outputTokens: tokens(counts["output_tokens"]),
+        calls: 1,
+        input_tokens: tokens(counts["input_tokens"]),
+        cache_read_tokens: tokens(counts["cache_read_tokens"]),
+        cache_creation_tokens: tokens(counts["cache_creation_tokens"]),
+        output_tokens: tokens(counts["output_tokens"]),
       });
     }
   }
@@ -110,21 +111,8 @@ export class DevinCalls {
     if (project?.split(/[\\/]/).at(-1) === this.#ownFolder) return; // the history has Millrace's own
     const atMs = Math.floor(call.atMs / quarterMs) * quarterMs;
     const key = JSON.stringify([atMs, model, project]);
-    this.#sums.set(key, plus(this.#sums.get(key), { ...call, atMs }));
+    this.#sums.set(key, { atMs, model, project, ...plus(this.#sums.get(key), call) });
   }
-}
-
-/** The sum of two calls of one quarter, model and project. */
-function plus(sum: DevinCall | undefined, call: DevinCall): DevinCall {
-  if (sum === undefined) return call;
-  return {
-    ...call,
-    calls: (sum.calls ?? 1) + (call.calls ?? 1),
-    inputTokens: sum.inputTokens + call.inputTokens,
-    cacheReadTokens: sum.cacheReadTokens + call.cacheReadTokens,
-    cacheCreationTokens: sum.cacheCreationTokens + call.cacheCreationTokens,
-    outputTokens: sum.outputTokens + call.outputTokens,
-  };
 }
 
 function tokens(count: unknown): number {

@@ -1,28 +1,21 @@
 import type { SpendQuery } from "./history/history.ts";
 import { localDays } from "./history/local-days.ts";
 
+/** What is counted of model calls, as Devin's records and the report name it. With some models `input_tokens` are without the cached ones. */
+const callCounts = ["calls", "input_tokens", "cache_read_tokens", "cache_creation_tokens", "output_tokens"] as const;
+type CallCounts = Readonly<Record<(typeof callCounts)[number], number>>;
+
 /** One model call in Devin's own records, or several of one quarter of an hour, with the tokens that it counted. */
-export interface DevinCall {
+export interface DevinCall extends CallCounts {
   readonly atMs: number;
-  /** One where absent. */
-  readonly calls?: number;
   /** The model UID; undefined where it is not noted. */
   readonly model: string | undefined;
   /** The folder of the session; undefined where it is not noted. */
   readonly project: string | undefined;
-  /** With some models without the cached ones. */
-  readonly inputTokens: number;
-  readonly cacheReadTokens: number;
-  readonly cacheCreationTokens: number;
-  readonly outputTokens: number;
 }
 
-/** Sums of calls that did not go through Millrace. */
-export interface ElsewhereSpend extends Omit<DevinCall, "atMs" | "calls" | "model" | "project"> {
-  /** The model UID, the project or the day; undefined if it is not known. */
-  readonly key: string | undefined;
-  readonly calls: number;
-}
+/** Sums of calls that did not go through Millrace; the key is the model UID, the project or the day, null if it is not known. */
+type ElsewhereSpend = CallCounts & { readonly key: string | null };
 
 /** What Devin used without Millrace; `problem`: why it could not be read. */
 export type Elsewhere = { readonly rows: readonly ElsewhereSpend[] } | { readonly problem: string };
@@ -33,26 +26,23 @@ export function summed(
   { sinceMs, untilMs, by, timeZone }: SpendQuery,
 ): readonly ElsewhereSpend[] {
   const dayOf = localDays(timeZone);
-  const sums = new Map<string | undefined, ElsewhereSpend>();
+  const sums = new Map<string | undefined, CallCounts>();
   for (const call of calls) {
     if (call.atMs < sinceMs || call.atMs >= untilMs) continue;
     const key = by === "model" ? call.model : by === "project" ? call.project : dayOf(call.atMs);
-    const sum = sums.get(key);
-    sums.set(key, {
-      key,
-      calls: (sum?.calls ?? 0) + (call.calls ?? 1),
-      inputTokens: (sum?.inputTokens ?? 0) + call.inputTokens,
-      cacheReadTokens: (sum?.cacheReadTokens ?? 0) + call.cacheReadTokens,
-      cacheCreationTokens: (sum?.cacheCreationTokens ?? 0) + call.cacheCreationTokens,
-      outputTokens: (sum?.outputTokens ?? 0) + call.outputTokens,
-    });
+    sums.set(key, plus(sums.get(key), call));
   }
-  const rows = [...sums.values()];
+  const rows = [...sums].map(([key = null, counts]) => ({ key, ...counts }));
   return by === "day"
     ? rows.sort((a, b) => (a.key ?? "").localeCompare(b.key ?? ""))
-    : rows.sort((a, b) => all(b) - all(a));
+    : rows.sort((a, b) => tokensOf(b) - tokensOf(a));
 }
 
-function all({ inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens }: ElsewhereSpend): number {
-  return inputTokens + cacheReadTokens + cacheCreationTokens + outputTokens;
+/** The sum of both. */
+export function plus(sum: CallCounts | undefined, more: CallCounts): CallCounts {
+  return Object.fromEntries(callCounts.map((count) => [count, (sum?.[count] ?? 0) + more[count]])) as CallCounts; // each has its sum
+}
+
+function tokensOf(counts: CallCounts): number {
+  return callCounts.reduce((sum, count) => sum + (count === "calls" ? 0 : counts[count]), 0);
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ideName, ideNames } from "../base/ide-name.ts";
 import { productName } from "../language-server/product-name.ts";
 import type { Elsewhere } from "./elsewhere.ts";
-import { type Spend, spendDimensions } from "./history/history.ts";
+import { spendDimensions, spendSchema } from "./history/history.ts";
 import type { OutsideUse } from "./history/outside.ts";
 import type { Limits, LimitsReading, ReadingError } from "./known-limits.ts";
 import { type LimitWindow, limitUnits } from "./limits.ts";
@@ -76,27 +76,11 @@ export const limitsSchema = z.object({
   errors: z.array(errorSchema),
 });
 
-export const spendSchema = z.object({
-  key: z.string().nullable(),
+/** `name`: the key's name for people. */
+export const namedSpendSchema = z.object({
+  ...spendSchema.pick({ key: true }).shape,
   name: z.string().nullable(),
-  turns: z.number(),
-  finished: z.number(),
-  failed: z.number(),
-  cancelled: z.number(),
-  prompt_tokens: z.number(),
-  completion_tokens: z.number(),
-  thinking_tokens: z.number(),
-  cached_prompt_tokens: z.number(),
-  estimated_turns: z.number(),
-  estimated_tokens: z.number(),
-  unknown_turns: z.number(),
-  credits: z.number(),
-  credits_known_turns: z.number(),
-  /** Credits of further turns by the price list, because the IDE reported none, and how many turns these are. */
-  credits_estimated: z.number().default(0),
-  credits_estimated_turns: z.number().default(0),
-  duration_ms: z.number(),
-  mean_first_token_ms: maybeNumber,
+  ...spendSchema.shape,
 });
 
 const outsideSchema = z.object({
@@ -136,7 +120,7 @@ export const usageSchema = z.object({
   until: instant,
   by: z.enum(spendDimensions),
   time_zone: z.string(),
-  data: z.array(spendSchema),
+  data: z.array(namedSpendSchema),
   used_outside: z.array(outsideSchema),
   /** Null where there are no such records, or they cannot be summed by that. */
   elsewhere: elsewhereSchema.nullable().default(null),
@@ -148,7 +132,7 @@ export type LimitsWindowEnvelope = z.infer<typeof windowSchema>;
 export type PaceEnvelope = z.infer<typeof paceSchema>;
 export type UsageEnvelope = z.infer<typeof usageSchema>;
 export type ElsewhereEnvelope = z.infer<typeof elsewhereSchema>;
-export type SpendEnvelope = z.infer<typeof spendSchema>;
+export type SpendEnvelope = z.infer<typeof namedSpendSchema>;
 
 export function encodeLimits({ nowMs, readings, errors }: Limits): LimitsEnvelope {
   return { object: "list", now: iso(nowMs), data: readings.map(encodeReading), errors: errors.map(encodeError) };
@@ -166,7 +150,7 @@ export function encodeUsage({ query, rows, outside, elsewhere, names }: UsageRep
     until: iso(query.untilMs),
     by: query.by,
     time_zone: query.timeZone,
-    data: rows.map((spend) => encodeSpend(spend, named)),
+    data: rows.map((spend) => withName(spend, named)),
     used_outside: outside.map(encodeOutside),
     elsewhere: elsewhere === undefined ? null : encodeElsewhere(elsewhere, named),
   };
@@ -174,16 +158,7 @@ export function encodeUsage({ query, rows, outside, elsewhere, names }: UsageRep
 
 function encodeElsewhere(elsewhere: Elsewhere, named: NameOf): ElsewhereEnvelope {
   if ("problem" in elsewhere) return { data: [], problem: elsewhere.problem };
-  const data = elsewhere.rows.map(({ key, ...counts }) => ({
-    key: key ?? null,
-    name: key === undefined ? null : named(key),
-    calls: counts.calls,
-    input_tokens: counts.inputTokens,
-    cache_read_tokens: counts.cacheReadTokens,
-    cache_creation_tokens: counts.cacheCreationTokens,
-    output_tokens: counts.outputTokens,
-  }));
-  return { data, problem: null };
+  return { data: elsewhere.rows.map((row) => withName(row, named)), problem: null };
 }
 
 function encodeReading({ snapshot, paces, expiresAtMs, stale }: LimitsReading): LimitsOfIde {
@@ -248,28 +223,9 @@ function encodeError({ ide, error, atMs }: ReadingError): LimitsEnvelope["errors
   };
 }
 
-export function encodeSpend(spend: Spend, nameOf: NameOf): SpendEnvelope {
-  return {
-    key: spend.key ?? null,
-    name: spend.key === undefined ? null : nameOf(spend.key),
-    turns: spend.turns,
-    finished: spend.finished,
-    failed: spend.failed,
-    cancelled: spend.cancelled,
-    prompt_tokens: spend.promptTokens,
-    completion_tokens: spend.completionTokens,
-    thinking_tokens: spend.thinkingTokens,
-    cached_prompt_tokens: spend.cachedPromptTokens,
-    estimated_turns: spend.estimatedTurns,
-    estimated_tokens: spend.estimatedTokens,
-    unknown_turns: spend.unknownTurns,
-    credits: spend.creditsHundredths / 100,
-    credits_known_turns: spend.creditsKnownTurns,
-    credits_estimated: spend.estimatedHundredths / 100,
-    credits_estimated_turns: spend.pricedTurns,
-    duration_ms: spend.durationMs,
-    mean_first_token_ms: spend.firstTokenMs ?? null,
-  };
+/** A row with its key's name for people. */
+export function withName<T extends { readonly key: string | null }>({ key, ...sums }: T, nameOf: NameOf) {
+  return { key, name: key === null ? null : nameOf(key), ...sums };
 }
 
 function encodeOutside(use: OutsideUse): UsageEnvelope["used_outside"][number] {

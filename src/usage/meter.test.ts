@@ -260,7 +260,7 @@ describe("the meter's history", () => {
     expect(history.turn("turn_1")).toMatchObject({ ide: "windsurf" });
     const query = { sinceMs: at - minute, untilMs: clock.now() + 1, by: "project", timeZone: "UTC" } as const;
     expect(await meter.ask("usage", query)).toMatchObject({
-      rows: [{ key: "/home/ada/engine", creditsHundredths: 2350 }],
+      rows: [{ key: "/home/ada/engine", credits: 23.5 }],
       outside: [{ windowId: "prompt-credits", lost: 123.5, explained: 23.5, outside: 100, bound: "exact" }],
     });
     const envelope = encodeUsage(await meter.ask("usage", query), (uid) => uid);

@@ -1,9 +1,15 @@
 import { z } from "zod";
 import { ideName } from "../base/ide-name.ts";
-import { encodeSpend, iso, spendSchema } from "./envelope.ts";
+import { iso, namedSpendSchema, withName } from "./envelope.ts";
 import type { FinishedTurn, ListedTurn } from "./history/finished-turn.ts";
 import type { TurnBar } from "./history/history.ts";
-import type { TurnGroups, TurnPageFilter, TurnPageQuery, TurnTotals } from "./history/turn-page-query.ts";
+import {
+  type TurnGroups,
+  type TurnPageFilter,
+  type TurnPageQuery,
+  type TurnTotals,
+  turnTotalsSchema,
+} from "./history/turn-page-query.ts";
 
 /** A page of ended turns, sums over all that match, and the names that models had, by UID. */
 export interface TurnPage {
@@ -69,20 +75,6 @@ const turnRowSchema = z.object({
   question: z.string().nullable().optional(),
 });
 
-const totalsSchema = z.object({
-  turns: z.number(),
-  failed: z.number(),
-  /** Of those that failed: because of the request itself. */
-  mistaken: z.number(),
-  estimated_turns: z.number(),
-  tokens_in: z.number(),
-  tokens_out: z.number(),
-  credits: z.number(),
-  credits_known_turns: z.number(),
-  median_first_token_ms: maybeNumber,
-  p95_first_token_ms: maybeNumber,
-});
-
 /** The JSON of `GET /dashboard/api/usage/turns`. */
 export const turnPageSchema = z.object({
   object: z.literal("list"),
@@ -90,7 +82,7 @@ export const turnPageSchema = z.object({
   until: instant,
   offset: z.number(),
   /** Null where they were not asked for. */
-  totals: totalsSchema.nullable(),
+  totals: turnTotalsSchema.nullable(),
   /** What turns can be filtered by, with the totals: each model, client and key that ever had a turn. */
   groups: z
     .object({
@@ -113,7 +105,7 @@ export function encodeTurnPage(page: TurnPage, nameOf: (uid: string) => string):
     since: iso(query.sinceMs),
     until: iso(query.untilMs),
     offset: query.offset,
-    totals: totals === undefined ? null : encodeTotals(totals),
+    totals: totals ?? null,
     groups: groups === undefined ? null : encodeGroups(groups, name),
     data: rows.map((turn) => encodeRow(turn, name)),
   };
@@ -133,7 +125,7 @@ export const turnBarsSchema = z.object({
   since: instant,
   until: instant,
   width_seconds: z.number(),
-  data: z.array(z.object({ from: instant, models: z.array(spendSchema) })),
+  data: z.array(z.object({ from: instant, models: z.array(namedSpendSchema) })),
 });
 
 export type TurnBarsEnvelope = z.infer<typeof turnBarsSchema>;
@@ -147,23 +139,8 @@ export function encodeTurnBars(turns: TurnBars, nameOf: (uid: string) => string)
     width_seconds: widthMs / 1000,
     data: bars.map(({ fromMs, models }) => ({
       from: iso(fromMs),
-      models: models.map((spend) => encodeSpend(spend, (uid) => names.get(uid) ?? nameOf(uid))),
+      models: models.map((spend) => withName(spend, (uid) => names.get(uid) ?? nameOf(uid))),
     })),
-  };
-}
-
-function encodeTotals(totals: TurnTotals): z.infer<typeof totalsSchema> {
-  return {
-    turns: totals.turns,
-    failed: totals.failed,
-    mistaken: totals.mistaken,
-    estimated_turns: totals.estimatedTurns,
-    tokens_in: totals.promptTokens,
-    tokens_out: totals.outTokens,
-    credits: totals.creditsHundredths / 100,
-    credits_known_turns: totals.creditsKnownTurns,
-    median_first_token_ms: totals.medianFirstTokenMs ?? null,
-    p95_first_token_ms: totals.p95FirstTokenMs ?? null,
   };
 }
 

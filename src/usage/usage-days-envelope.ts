@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { encodeSpend, iso, spendSchema } from "./envelope.ts";
+import { iso, namedSpendSchema, withName } from "./envelope.ts";
 import type { UsageDays } from "./usage-report.ts";
 
 /** The JSON of `GET /dashboard/api/usage/days`: every day of the time, also those without a turn. */
@@ -8,7 +8,7 @@ export const usageDaysSchema = z.object({
   since: z.iso.datetime(),
   until: z.iso.datetime(),
   time_zone: z.string(),
-  data: z.array(z.object({ day: z.string(), models: z.array(spendSchema) })),
+  data: z.array(z.object({ day: z.string(), models: z.array(namedSpendSchema) })),
 });
 
 export type UsageDaysEnvelope = z.infer<typeof usageDaysSchema>;
@@ -21,7 +21,7 @@ export function encodeUsageDays({ query, days, names }: UsageDays, nameOf: (uid:
     time_zone: query.timeZone,
     data: days.map(({ day, models }) => ({
       day,
-      models: models.map((spend) => encodeSpend(spend, (uid) => names.get(uid) ?? nameOf(uid))),
+      models: models.map((spend) => withName(spend, (uid) => names.get(uid) ?? nameOf(uid))),
     })),
   };
 }

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { MillraceError } from "../../base/errors.ts";
 import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 import type { LimitsSnapshot } from "../limits.ts";
@@ -28,33 +29,34 @@ export interface DaySpend {
   readonly models: readonly Spend[];
 }
 
-/** Sums over turns that ended in the time asked for. Tokens are counts, durations ms. */
-export interface Spend {
-  /** Model UID, product name, folder, dialect or `2026-11-21`; undefined for turns without this value. */
-  readonly key: string | undefined;
-  readonly turns: number;
-  readonly finished: number;
-  readonly failed: number;
-  readonly cancelled: number;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  readonly thinkingTokens: number;
-  readonly cachedPromptTokens: number;
+/** Sums over turns that ended in the time asked for, as its JSON has them. Tokens are counts, durations ms. */
+export const spendSchema = z.object({
+  /** Model UID, product name, folder, dialect or `2026-11-21`; null for turns without this value. */
+  key: z.string().nullable(),
+  turns: z.number(),
+  finished: z.number(),
+  failed: z.number(),
+  cancelled: z.number(),
+  prompt_tokens: z.number(),
+  completion_tokens: z.number(),
+  thinking_tokens: z.number(),
+  cached_prompt_tokens: z.number(),
   /** Turns whose tokens were estimated here, and how many of the tokens above come from them. */
-  readonly estimatedTurns: number;
-  readonly estimatedTokens: number;
+  estimated_turns: z.number(),
+  estimated_tokens: z.number(),
   /** Turns without any count. */
-  readonly unknownTurns: number;
+  unknown_turns: z.number(),
   /** Of the turns whose cost the server reported. */
-  readonly creditsHundredths: number;
-  readonly creditsKnownTurns: number;
-  /** Of further turns, by the price list of their time. */
-  readonly estimatedHundredths: number;
-  readonly pricedTurns: number;
-  readonly durationMs: number;
-  /** Mean time to the first token; undefined if no turn had one. */
-  readonly firstTokenMs: number | undefined;
-}
+  credits: z.number(),
+  credits_known_turns: z.number(),
+  /** Credits of further turns by the price list of their time, and how many turns these are. */
+  credits_estimated: z.number().default(0),
+  credits_estimated_turns: z.number().default(0),
+  duration_ms: z.number(),
+  /** Null if no turn had a first token. */
+  mean_first_token_ms: z.number().nullable(),
+});
+export type Spend = z.infer<typeof spendSchema>;
 
 /** The turns that ended in a part of a time, by model, most turns first. */
 export interface TurnBar {

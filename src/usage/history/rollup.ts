@@ -65,8 +65,8 @@ export function openRollup(db: DatabaseSync): Rollup {
   );
   const byKeyIn = (dimension: string, range: readonly [from: number, until: number]) =>
     rows(byKey, [dimension, ...range])
-      .map((row) => spendOf(String(row["key"]), row))
-      .sort((a, b) => hundredths(b) - hundredths(a) || tokens(b) - tokens(a) || b.turns - a.turns);
+      .toSorted((a, b) => hundredths(b) - hundredths(a) || tokens(b) - tokens(a) || b.turns - a.turns)
+      .map((row) => spendOf(String(row["key"]), row));
   return {
     add(turn) {
       const bucket = Math.floor(turn.endedAtMs / quarterMs);
@@ -131,32 +131,21 @@ function sumsByDay(buckets: readonly (Sums & Record<string, unknown>)[], timeZon
 }
 
 export function spendOf(key: string, row: Sums): Spend {
+  const { credits_hundredths, estimated_hundredths, priced_turns, first_token_ms, first_token_turns, ...same } = row;
   return {
-    key: key === "" ? undefined : key,
-    turns: row.turns,
-    finished: row.finished,
-    failed: row.failed,
-    cancelled: row.cancelled,
-    promptTokens: row.prompt_tokens,
-    completionTokens: row.completion_tokens,
-    thinkingTokens: row.thinking_tokens,
-    cachedPromptTokens: row.cached_prompt_tokens,
-    estimatedTurns: row.estimated_turns,
-    estimatedTokens: row.estimated_tokens,
-    unknownTurns: row.unknown_turns,
-    creditsHundredths: row.credits_hundredths,
-    creditsKnownTurns: row.credits_known_turns,
-    estimatedHundredths: row.estimated_hundredths,
-    pricedTurns: row.priced_turns,
-    durationMs: row.duration_ms,
-    firstTokenMs: row.first_token_turns === 0 ? undefined : Math.round(row.first_token_ms / row.first_token_turns),
+    ...same,
+    key: key === "" ? null : key,
+    credits: credits_hundredths / 100,
+    credits_estimated: estimated_hundredths / 100,
+    credits_estimated_turns: priced_turns,
+    mean_first_token_ms: first_token_turns === 0 ? null : Math.round(first_token_ms / first_token_turns),
   };
 }
 
-function hundredths(spend: Spend): number {
-  return spend.creditsHundredths + spend.estimatedHundredths;
+function hundredths(row: Sums): number {
+  return row.credits_hundredths + row.estimated_hundredths;
 }
 
-function tokens(spend: Spend): number {
-  return spend.promptTokens + spend.completionTokens + spend.thinkingTokens;
+function tokens(row: Sums): number {
+  return row.prompt_tokens + row.completion_tokens + row.thinking_tokens;
 }

@@ -32,7 +32,7 @@ describe("the usage history", () => {
     history.close();
     history = openHistory({ file });
     expect(history.addTurn(turn)).toBe(false);
-    expect(spend("model")).toMatchObject([{ key: "claude-opus-4-5", turns: 1, promptTokens: 100 }]);
+    expect(spend("model")).toMatchObject([{ key: "claude-opus-4-5", turns: 1, prompt_tokens: 100 }]);
   });
 
   it.each(["model", "day"] as const)("counts the last quarter of an hour of a day, by %s", (by) => {
@@ -68,13 +68,13 @@ describe("the usage history", () => {
         turns: 3,
         finished: 2,
         failed: 1,
-        promptTokens: 200,
-        estimatedTurns: 1,
-        estimatedTokens: 125,
-        unknownTurns: 1,
-        creditsHundredths: 200,
-        creditsKnownTurns: 2,
-        firstTokenMs: 300,
+        prompt_tokens: 200,
+        estimated_turns: 1,
+        estimated_tokens: 125,
+        unknown_turns: 1,
+        credits: 2,
+        credits_known_turns: 2,
+        mean_first_token_ms: 300,
       },
     ]);
   });
@@ -85,7 +85,7 @@ describe("the usage history", () => {
     history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now, client: "codex", ...estimated }));
     for (const by of ["project", "model", "day"] as const)
       expect(spend(by)).toMatchObject([
-        { turns: 2, creditsHundredths: 100, creditsKnownTurns: 1, estimatedHundredths: 700, pricedTurns: 1 },
+        { turns: 2, credits: 1, credits_known_turns: 1, credits_estimated: 7, credits_estimated_turns: 1 },
       ]);
     expect(spend("client").map(({ key }) => key)).toEqual(["codex", "opencode"]);
     expect(history.turn("turn_2")).toMatchObject(estimated);
@@ -99,16 +99,16 @@ describe("the usage history", () => {
     } as const;
     expect(history.turnPage({ ...byCredits, sums: false }).map(({ turnId }) => turnId)).toEqual(["turn_2", "turn_1"]);
     expect(history.turnBars(byCredits, 900_000)[0]?.models).toMatchObject([
-      { estimatedHundredths: 700, pricedTurns: 1 },
+      { credits_estimated: 7, credits_estimated_turns: 1 },
     ]);
   });
 
   it("groups spending by each dimension, the dearest first, with unknown values under no name", () => {
     history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now, project: undefined, creditsHundredths: 50 }));
     history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now, client: "codex", creditsHundredths: 400 }));
-    expect(spend("project").map(({ key, creditsHundredths }) => [key, creditsHundredths])).toEqual([
-      ["/home/ada/engine", 400],
-      [undefined, 50],
+    expect(spend("project").map(({ key, credits }) => [key, credits])).toEqual([
+      ["/home/ada/engine", 4],
+      [null, 0.5],
     ]);
     expect(spend("client").map(({ key }) => key)).toEqual(["codex", "opencode"]);
     expect(spend("model", now + hour)).toEqual([]);
@@ -146,8 +146,8 @@ describe("the usage history", () => {
         for (const [index, part] of turns.entries()) memory.addTurn(turnFake({ ...part, turnId: `turn_${index}` }));
         const total = (by: SpendDimension) => {
           const rows = memory.spend({ sinceMs: now - 4 * day, untilMs: now + 1, by, timeZone: "Asia/Kathmandu" });
-          const sum = (of: "turns" | "promptTokens" | "creditsHundredths") => rows.reduce((n, row) => n + row[of], 0);
-          return [sum("turns"), sum("promptTokens"), sum("creditsHundredths")];
+          const sum = (of: "turns" | "prompt_tokens" | "credits") => rows.reduce((n, row) => n + row[of], 0);
+          return [sum("turns"), sum("prompt_tokens"), Math.round(sum("credits") * 100)];
         };
         const expected = [
           turns.length,
@@ -189,7 +189,7 @@ describe("totals and bars", () => {
           expect(memory.turnTotals(asked)).toMatchObject({
             turns: taken.length,
             failed: sum(({ outcome }) => Number(outcome === "failed")),
-            creditsHundredths: sum(({ creditsHundredths }) => creditsHundredths),
+            credits: sum(({ creditsHundredths }) => creditsHundredths) / 100,
           });
           for (const widthMs of [4 * 900_000, 100_000]) {
             const counts = new Map<number, number>();

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { FinishedTurn } from "./finished-turn.ts";
 
 /** The orders of a page of turns. */
@@ -43,22 +44,23 @@ export interface TurnPageQuery extends TurnPageFilter {
   readonly sums: boolean;
 }
 
-/** Sums over all turns that a filter takes, not over one page. */
-export interface TurnTotals {
-  readonly turns: number;
-  readonly failed: number;
+/** Sums over all turns that a filter takes, not over one page, as their JSON has them. */
+export const turnTotalsSchema = z.object({
+  turns: z.number(),
+  failed: z.number(),
   /** Of those that failed: because of the request itself. */
-  readonly mistaken: number;
+  mistaken: z.number(),
   /** Turns whose tokens Millrace estimated. */
-  readonly estimatedTurns: number;
-  readonly promptTokens: number;
-  readonly outTokens: number;
-  readonly creditsHundredths: number;
-  readonly creditsKnownTurns: number;
-  /** Time to the first token of the newest 1,000 that had one; undefined if none had. */
-  readonly medianFirstTokenMs: number | undefined;
-  readonly p95FirstTokenMs: number | undefined;
-}
+  estimated_turns: z.number(),
+  tokens_in: z.number(),
+  tokens_out: z.number(),
+  credits: z.number(),
+  credits_known_turns: z.number(),
+  /** Time to the first token of the newest 1,000 that had one; null if none had. */
+  median_first_token_ms: z.number().nullable(),
+  p95_first_token_ms: z.number().nullable(),
+});
+export type TurnTotals = z.infer<typeof turnTotalsSchema>;
 
 /** What turns can be filtered by: each model's UID, client and name of a key that ever had a turn, in order. */
 export type TurnGroups = Readonly<Record<"model" | "client" | "key", readonly string[]>>;

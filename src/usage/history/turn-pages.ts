@@ -57,7 +57,7 @@ export function openTurnPages(db: DatabaseSync): TurnPages {
         .all(filter.sinceMs, widthMs, ...values);
       return [...Map.groupBy(rows, (row) => Number(row["bar"]))].map(([bar, ofBar]) => ({
         fromMs: filter.sinceMs + bar * widthMs,
-        models: ofBar.map((row) => spendOf(String(row["key"]), row as unknown as Sums)), // the columns selected above
+        models: ofBar.map(({ bar: _bar, key, ...row }) => spendOf(String(key), row as unknown as Sums)), // the columns selected above
       }));
     },
     totals(filter) {
@@ -77,18 +77,18 @@ export function openTurnPages(db: DatabaseSync): TurnPages {
         .all(...asked)
         .map((timed) => Number(timed["first_token_ms"]))
         .sort((a, b) => a - b);
-      const share = (part: number) => times[Math.min(times.length - 1, Math.floor(times.length * part))];
+      const share = (part: number) => times[Math.min(times.length - 1, Math.floor(times.length * part))] ?? null;
       return {
         turns: sum.turns,
         failed: sum.failed,
         mistaken: Number(mistaken?.["n"]),
-        estimatedTurns: sum.estimated_turns,
-        promptTokens: sum.prompt_tokens,
-        outTokens: sum.completion_tokens + sum.thinking_tokens,
-        creditsHundredths: sum.credits_hundredths,
-        creditsKnownTurns: sum.credits_known_turns,
-        medianFirstTokenMs: share(0.5),
-        p95FirstTokenMs: share(0.95),
+        estimated_turns: sum.estimated_turns,
+        tokens_in: sum.prompt_tokens,
+        tokens_out: sum.completion_tokens + sum.thinking_tokens,
+        credits: sum.credits_hundredths / 100,
+        credits_known_turns: sum.credits_known_turns,
+        median_first_token_ms: share(0.5),
+        p95_first_token_ms: share(0.95),
       };
     },
     // From value to value in an index: a history of any length is some steps for each value.
