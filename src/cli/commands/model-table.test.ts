@@ -23,24 +23,23 @@ function means(name: string) {
   }
 }
 
-it("puts the variants of a family behind one name, and marks what that name alone means", () => {
-  const rows = familiesOf(models, means).map((family) => {
+it("puts the variants of a family behind one name", () => {
+  const rows = familiesOf(models).map((family) => {
     const row = familyRow(family);
     return [row[0], named("VARIANTS", row)];
   });
-  expect(rows).toContainEqual(["claude-opus-4.7", ":low :medium* :high :medium-fast"]);
+  expect(rows).toContainEqual(["claude-opus-4.7", ":low :medium :high :medium-fast"]);
   expect(rows).toContainEqual(["gpt-5.2", ":none :low :high :priority"]);
-  expect(rows).toContainEqual(["gpt-5.5", ":high* :low"]);
+  expect(rows).toContainEqual(["gpt-5.5", ":high :low"]);
   expect(rows).toContainEqual(["claude-sonnet-4.5", ":thinking :1m"]);
   expect(rows).toContainEqual(["kimi-k2.6", ""]);
 });
 
 it("writes names that resolve to the very model: the name of a row, or that with a variant behind it", () => {
-  for (const { name, members, plain } of familiesOf(models, means)) {
-    expect(means(name)).toBe(plain?.name);
+  for (const { name, members } of familiesOf(models)) {
     for (const member of members.filter(({ disabled_reason: reason }) => reason === null)) {
-      const row = familyRow({ name, members: [member], plain });
-      const variant = named("VARIANTS", row)?.replace("*", "") ?? "";
+      const row = familyRow({ name, members: [member] });
+      const variant = named("VARIANTS", row) ?? "";
       expect(means(/^[a-z]/.test(variant) ? variant : name + variant)).toBe(member.name);
     }
   }
@@ -48,10 +47,7 @@ it("writes names that resolve to the very model: the name of a row, or that with
 
 it("names a family by what most of its members share, also when one name does not fit", () => {
   const names = ["claude-opus-5.5:low", "claude-opus-5.5:high", "claude-opus-5-5-high"];
-  const rows = familiesOf(
-    names.map((name) => listed(fakeModelOf(name))),
-    () => undefined,
-  ).map((family) => {
+  const rows = familiesOf(names.map((name) => listed(fakeModelOf(name)))).map((family) => {
     const row = familyRow(family);
     return [row[0], named("VARIANTS", row)];
   });
@@ -67,7 +63,7 @@ it("shows the 385 models of a large account as families, with their cost, on a t
   );
   expect(uids).toHaveLength(385);
   const large = modelsOf(fakeStatus(uids.map((modelUid) => ({ modelUid, label: modelUid }))), createCatalogue());
-  const families = familiesOf(large.map(listed), (name) => resolveModel(large, name, undefined).model.name);
+  const families = familiesOf(large.map(listed));
   const lines: string[] = [];
   const terminal = { line: (text = "") => lines.push(text), style: (_: unknown, text: string) => text };
   printTable(
@@ -77,12 +73,12 @@ it("shows the 385 models of a large account as families, with their cost, on a t
   );
   expect(lines).toHaveLength(12);
   expect(lines[0]).toMatch(/^NAME +COST +VARIANTS +CONTEXT +VENDOR/);
-  expect(lines[1]).toMatch(/^claude-opus-10 +- +35 variants, :medium\* /);
+  expect(lines[1]).toMatch(/^claude-opus-10 +- +35 variants /);
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
 });
 
 it("loses no model", () => {
-  const shown = familiesOf(models, means).flatMap(({ members }) => members.map(({ uid }) => uid));
+  const shown = familiesOf(models).flatMap(({ members }) => members.map(({ uid }) => uid));
   expect(shown.toSorted()).toEqual(models.map(({ uid }) => uid).toSorted());
 });
 
@@ -101,7 +97,7 @@ it("shows ranges where the variants differ, and a dash where nothing is known", 
     isDefault: true,
     backend: "acp",
   });
-  const [family] = familiesOf([low, high].map(listed), () => undefined);
+  const [family] = familiesOf([low, high].map(listed));
   expect(family && familyRow(family)).toEqual([
     "m",
     "free - 6x",

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { isMillraceError } from "../../base/errors.ts";
 import { modelSchema } from "../../gateway/dashboard/inventory.ts";
 import { commonName } from "../../models/common-name.ts";
 import { priceOf } from "../../models/model.ts";
@@ -7,7 +6,7 @@ import { shapeOf } from "../../models/model-shape.ts";
 import { idOf } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { withGateway } from "../compose/use-gateway.ts";
-import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { askGateway } from "../gateway-process/gateway-client.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
@@ -47,7 +46,7 @@ export const modelsCommand = defineCommand({
           hasWords(model, args),
       );
       if (options.json) return out.json({ data: list });
-      if (list.length > 0) return printModels(list, gateway, options, context);
+      if (list.length > 0) return printModels(list, options, out);
       const typed = args.join(" ");
       out.note(
         options.free
@@ -60,23 +59,17 @@ export const modelsCommand = defineCommand({
 });
 
 /** A row for each family, or with `all` for each model, including those that cannot be called. */
-async function printModels(
+function printModels(
   list: readonly Model[],
-  gateway: GatewayClient,
   { all, wide }: Readonly<Record<"all" | "wide", boolean>>,
-  { out, signal }: CommandContext,
-): Promise<void> {
-  const names = new Map<string, string | undefined>();
-  for (const { name } of all ? [] : familiesOf(list, () => undefined))
-    names.set(name, await meant(gateway, name, signal));
-  const families = familiesOf(list, (name) => names.get(name));
-  const rows = all ? list.map(modelRow) : families.map(familyRow);
-  printTable(all ? modelColumns : familyColumns, rows, out, wide);
-  if (!all && list.length > families.length) {
+  out: CommandContext["out"],
+): void {
+  const families = familiesOf(list);
+  printTable(all ? modelColumns : familyColumns, all ? list.map(modelRow) : families.map(familyRow), out, wide);
+  if (!all && list.length > families.length)
     out.note(
-      "In a request, write the name, or the name with a variant (claude-opus-4.7:high). * marks the variant that the name alone means. `millrace models --all` has a row for each variant.",
+      "In a request, write the name, or the name with a variant (claude-opus-4.7:high). `millrace models --all` has a row for each variant.",
     );
-  }
 }
 
 function hasWords(model: Model, words: readonly string[]): boolean {
@@ -85,24 +78,13 @@ function hasWords(model: Model, words: readonly string[]): boolean {
   return words.every((word) => text.includes(word.toLowerCase()));
 }
 
-/** The name of the model that a request with this name would get; undefined if the request would be refused. */
-async function meant(gateway: GatewayClient, name: string, signal: AbortSignal): Promise<string | undefined> {
-  try {
-    return await idOf(gateway, name, signal);
-  } catch (error) {
-    if (isMillraceError(error) && (error.code === "unknown_model" || error.code === "model_not_allowed"))
-      return undefined;
-    throw error;
-  }
-}
-
 /** A model's price in credits for one prompt; undefined where the list does not say. */
 function costOf({ cost_tier: costTier, credit_multiplier: credits }: Model): number | undefined {
   return priceOf({ costTier: costTier ?? undefined, creditMultiplier: credits ?? undefined });
 }
 
 /** Models of one family: the common part of their names, and each one's addition. */
-export type ModelFamily = ReturnType<typeof familiesOf>[number];
+type ModelFamily = ReturnType<typeof familiesOf>[number];
 
 /** The columns of `familyRow`; those of `modelRow` lack the variants. */
 export const familyColumns: readonly Column[] = [
@@ -117,27 +99,17 @@ export const familyColumns: readonly Column[] = [
 ];
 const modelColumns = familyColumns.filter(({ title }) => title !== "VARIANTS");
 
-/** `means` answers the name of the model that a name resolves to. Families stand where their first model stood. */
-export function familiesOf(models: readonly Model[], means: (name: string) => string | undefined) {
-  const groups = new Map<string, Model[]>();
-  for (const model of models) {
-    const base = `${model.vendor} ${shapeOf(model.name).base}`;
-    const group = groups.get(base);
-    if (group === undefined) groups.set(base, [model]);
-    else group.push(model);
-  }
-  return [...groups.values()].map((members) => {
-    const name = commonName(members.map((member) => member.name));
-    const meant = means(name);
-    return { name, members, plain: members.find((member) => member.name === meant) };
-  });
+/** Families stand where their first model stood. */
+export function familiesOf(models: readonly Model[]) {
+  const groups = Map.groupBy(models, ({ vendor, name }) => `${vendor} ${shapeOf(name).base}`);
+  return [...groups.values()].map((members) => ({ name: commonName(members.map(({ name }) => name)), members }));
 }
 
 /** One row for a family: ranges where its members differ. */
-export function familyRow({ name, members, plain }: ModelFamily): readonly string[] {
+export function familyRow({ name, members }: ModelFamily): readonly string[] {
   const variants = members.filter((member) => member.name !== name);
   const behind = (whole: string) => (whole.startsWith(name) ? whole.slice(name.length) : whole);
-  const shown = variants.map((member) => `${behind(member.name)}${member === plain ? "*" : ""}`);
+  const shown = variants.map((member) => behind(member.name)).join(" ");
   const newOnes = members.filter((member) => member.is_new);
   const marks = [
     members.some((member) => member.is_default) ? "default" : "",
@@ -147,7 +119,7 @@ export function familyRow({ name, members, plain }: ModelFamily): readonly strin
     name,
     range(members, costOf, price),
     marks.filter((mark) => mark !== "").join(", "),
-    variantsCell(shown),
+    shown.length <= 40 ? shown : `${variants.length} variants`, // on a terminal of 80 columns
     range(members, (model) => model.context_tokens ?? undefined, tokens),
     members[0]?.vendor ?? "",
     members.some((member) => member.images) ? "images" : "",
@@ -155,19 +127,12 @@ export function familyRow({ name, members, plain }: ModelFamily): readonly strin
   ];
 }
 
-/** All variants if they are short enough for a terminal of 80 columns; else their number, and the one that the name alone means. */
-function variantsCell(shown: readonly string[]): string {
-  const all = shown.join(" ");
-  if (all.length <= 40) return all;
-  return [`${shown.length} variants`, ...shown.filter((variant) => variant.endsWith("*"))].join(", ");
-}
-
 const variantsAt = familyColumns.findIndex(({ title }) => title === "VARIANTS");
 const notesAt = familyColumns.findIndex(({ title }) => title === "NOTES");
 
 /** One row for one model, by its whole name, without the column of variants. */
 export function modelRow(model: Model): readonly string[] {
-  const cells = familyRow({ name: model.name, members: [model], plain: model });
+  const cells = familyRow({ name: model.name, members: [model] });
   const reason = model.disabled_reason === null ? "" : `not callable: ${model.disabled_reason}`;
   const marks = [cells[notesAt] ?? "", reason].filter((mark) => mark !== "").join(", ");
   return cells.with(notesAt, marks).toSpliced(variantsAt, 1);
