@@ -39,16 +39,12 @@ test.runIf(process.platform === "linux")("a service is installed, answers, and i
   mkdirSync(bin);
   writeFileSync(join(bin, "systemctl"), systemctl, { mode: 0o755 });
   const env = { PATH: `${bin}:${process.env["PATH"] ?? ""}`, MILLRACE_IDE_ONLY_HOME: home };
-  const service = (action: string, ...more: readonly string[]) => millrace(["service", action, ...more], { home, env });
+  const service = (action: string) => millrace(["service", action], { home, env });
 
   expect(await millrace(["service"], { home, env })).toMatchObject({
     code: 1,
     stderr: expect.stringContaining("is not installed"),
   });
-  const shown = await service("install", "--dry-run");
-  expect(shown.stdout).toContain("systemctl --user enable millrace.service");
-  expect(shown.stdout).toContain("  RestartPreventExitStatus=64 73");
-
   const installed = await service("install");
   expect(installed).toMatchObject({ code: 0, stderr: "" });
   const addressNow = () =>

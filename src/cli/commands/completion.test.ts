@@ -29,7 +29,7 @@ test.each<readonly [typed: readonly string[], offered: readonly string[]]>([
     ["serve", "--json", "--store", ""],
     ["sqlite", "memory", "redis"],
   ],
-  [["service", "install", "--d"], ["--dry-run"]],
+  [["service", "un"], ["uninstall"]],
   [["restart", "--w"], ["--wait"]],
   [["setup", "cod"], ["codex"]],
   [["run", "cod"], ["codex"]],

@@ -9,9 +9,8 @@ import { hostsFolder } from "../agents/agent-spec.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
-import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { spellStep, takeSteps } from "../service/service-plan.ts";
+import { takeSteps } from "../service/service-plan.ts";
 import { isServiceInstalled, managerOf, noteService, serviceSpec } from "../service/service-spec.ts";
 import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
 import { stableNode } from "../terminal/stable-node.ts";
@@ -28,12 +27,12 @@ type Action = keyof typeof summaries;
 export const serviceCommand: Command = defineCommand({
   ...outlines.service,
   description:
-    "Runs the gateway as a service of your user: a systemd user unit, a launchd agent, or a task of Windows' Task Scheduler. The options of serve come from the configuration file. --dry-run shows every file and every command first. `millrace stop`, `restart` and `logs` work for a service too.",
+    "Runs the gateway as a service of your user: a systemd user unit, a launchd agent, or a task of Windows' Task Scheduler. The options of serve come from the configuration file. `millrace stop`, `restart` and `logs` work for a service too.",
   options: {},
   subcommands: (["install", "uninstall"] as const).map(subcommand),
   examples: [
-    ["millrace service install --dry-run", "what would be written and run"],
     ["millrace service install", "at every login from now on"],
+    ["millrace service uninstall", "no more; turns, key and settings stay"],
   ],
   run: async (_, context) => {
     if (!isServiceInstalled(context)) throw notInstalled();
@@ -46,17 +45,13 @@ function subcommand(action: Action): Command {
   return defineCommand({
     name: action,
     summary: summaries[action],
-    options: { dryRun: flag("print what would be written and run, and do nothing") },
-    run: ({ options }, context) => actOnService(action, context, options.dryRun),
+    options: {},
+    run: (_, context) => actOnService(action, context),
   });
 }
 
 /** Acts on the service, also for `millrace restart` and `uninstall`; answers the exit code. */
-export async function actOnService(
-  action: Action | "restart",
-  context: CommandContext,
-  dryRun = false,
-): Promise<number> {
+export async function actOnService(action: Action | "restart", context: CommandContext): Promise<number> {
   const { io, out, signal } = context;
   const manager = managerOf(io.platform);
   if (manager === undefined) {
@@ -65,19 +60,11 @@ export async function actOnService(
     });
   }
   const spec = serviceSpec(context);
-  const steps = manager.steps(spec)[action];
-  if (dryRun) {
-    for (const step of steps) {
-      out.line(spellStep(step));
-      if (step.kind === "write") out.line(step.text.replace("\uFEFF", "").replace(/^/gm, "  ").trimEnd());
-    }
-    return exitCodes.ok;
-  }
   if (action === "uninstall" && !existsSync(manager.definition(spec)))
     throw nothingHere("The service is not installed, so there is nothing to remove.", "");
   if (action !== "install" && !existsSync(manager.definition(spec))) throw notInstalled();
   if (action === "install") await refuseBesideAnother(context);
-  await takeSteps(steps, commandRunner(childEnvironment("tool", io.env, io.platform)), signal);
+  await takeSteps(manager.steps(spec)[action], commandRunner(childEnvironment("tool", io.env, io.platform)), signal);
   if (action !== "restart") noteService(spec.folder, action === "install" ? spec : undefined);
   if (action === "uninstall") {
     removeEmptyFolders(dirname(manager.definition(spec)), io.homeFolder);

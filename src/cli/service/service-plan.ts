@@ -26,7 +26,7 @@ export interface ServiceSpec {
 
 export type ServiceAction = "install" | "restart" | "uninstall";
 
-/** One thing to do to the system, as data, so that it can be shown first. */
+/** One thing to do to the system, as data. */
 export type ServiceStep =
   | { readonly kind: "write"; readonly file: string; readonly text: string; readonly encoding?: "utf8" | "utf16le" }
   | { readonly kind: "folder"; readonly folder: string }
@@ -93,7 +93,7 @@ export async function takeSteps(
       for (const remove of undo) remove();
       const why = answer.ok ? answer.value.stderr?.trim() || `it ended with ${answer.value.exitCode}` : answer.why;
       const isWithoutManager = /connect to bus|not been booted|ENOENT/i.test(why);
-      throw new MillraceError("degraded", `\`${spellStep(step)}\` failed: ${why.replace(/\.$/, "")}.`, {
+      throw new MillraceError("degraded", `\`${spellCommand(step)}\` failed: ${why.replace(/\.$/, "")}.`, {
         hint: `${undo.length > 0 ? "Nothing was installed. " : ""}${isWithoutManager ? "This machine has no service manager for your user, as in a container, WSL or ssh" : "Without a service"}: use \`millrace serve --background\`.`,
       });
     }
@@ -112,13 +112,9 @@ async function untilItFails({ program, args }: RunStep, run: RunCommand, signal:
   }
 }
 
-/** A step as a person would type it. */
-export function spellStep(step: ServiceStep): string {
-  if (step.kind === "write") return `write ${step.file}`;
-  if (step.kind === "folder") return `make the folder ${step.folder}`;
-  if (step.kind === "remove") return `remove ${step.file}`;
-  if (step.kind === "until") return `wait until it is gone: ${spellStep(step.step)}`;
-  return [step.program, ...step.args].map((word) => (/[\s"]/.test(word) ? JSON.stringify(word) : word)).join(" ");
+/** A command as a person would type it. */
+export function spellCommand({ program, args }: RunStep): string {
+  return [program, ...args].map((word) => (/[\s"]/.test(word) ? JSON.stringify(word) : word)).join(" ");
 }
 
 /** A command of a service manager as a step. */

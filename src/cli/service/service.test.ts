@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import { launchdExitCode, launchdPlist } from "./launchd.ts";
-import { type ServiceAction, type ServiceSpec, spellStep, takeSteps } from "./service-plan.ts";
+import { type ServiceAction, type ServiceSpec, type ServiceStep, spellCommand, takeSteps } from "./service-plan.ts";
 import { managerOf } from "./service-spec.ts";
 import { systemdUnit } from "./systemd.ts";
 import { taskLauncher, taskScript, taskXml } from "./task-scheduler.ts";
@@ -80,7 +80,7 @@ test("launchd finds the folder of its log", async () => {
   const all = managerOf("darwin")?.steps({ ...spec, folder, homeFolder: folder }).install ?? [];
   const beforeLoad = all.slice(
     0,
-    all.findIndex((step) => spellStep(step).includes("bootstrap")),
+    all.findIndex((step) => step.kind === "run" && step.args.includes("bootstrap")),
   );
   const nothing = () => Promise.resolve({ ok: true as const, value: { stdout: "", exitCode: 1 } });
   await takeSteps(beforeLoad, nothing, new AbortController().signal);
@@ -169,6 +169,13 @@ test.each<[NodeJS.Platform, ServiceAction, readonly string[]]>([
 ])("on %s, %s is %j", (platform, action, steps) => {
   expect(managerOf(platform)?.steps(spec)[action].map(spellStep)).toEqual(steps);
 });
+
+function spellStep(step: ServiceStep): string {
+  if (step.kind === "write") return `write ${step.file}`;
+  if (step.kind === "folder") return `make the folder ${step.folder}`;
+  if (step.kind === "remove") return `remove ${step.file}`;
+  return step.kind === "until" ? `wait until it is gone: ${spellCommand(step.step)}` : spellCommand(step);
+}
 
 test("an old service is waited for until its manager does not know it any more", async () => {
   const ran: string[] = [];
