@@ -51,7 +51,10 @@ export async function world(
 /** A stand-in IDE and a gateway that all tests of a file share: for those that leave nothing behind which another one looks at. */
 export function sharedWorld(
   args: readonly string[],
-  more: Pick<Parameters<typeof startGatewayProcess>[0], "env" | "bin"> = {},
+  {
+    simulator: ofIde = {},
+    ...more
+  }: Pick<Parameters<typeof startGatewayProcess>[0], "env" | "bin"> & { readonly simulator?: SimulatorOptions } = {},
 ): () => {
   readonly ide: Simulator;
   readonly served: GatewayProcess;
@@ -60,7 +63,7 @@ export function sharedWorld(
   let ide: Simulator | undefined;
   let served: GatewayProcess | undefined;
   beforeAll(async () => {
-    ide = await startSimulator({ turn: quick });
+    ide = await startSimulator({ turn: quick, ...ofIde });
     served = await startGatewayProcess({ home: ide.home, args, ...more });
   });
   afterAll(async () => {
