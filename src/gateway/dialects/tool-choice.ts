@@ -78,7 +78,7 @@ export function parseToolChoice(
     if (choice.name === undefined) throw refuse("tool_choice.name", "Name the tool.");
     const name = joinName(choice.namespace, choice.name);
     if (!tools.some((tool) => tool.name === name))
-      throw refuse("tool_choice.name", `No tool is named \`${name.slice(0, 100)}\`.`);
+      throw refuse("tool_choice", `No tool is named \`${name.slice(0, 100)}\`.`);
     return { choice: { type: "named", name }, tools };
   }
   const plain = (["none", "required"] as const).find((type) => type === choice.type);

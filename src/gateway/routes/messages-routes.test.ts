@@ -178,7 +178,7 @@ describe("messages", () => {
     ["messages", { messages: [] }],
     ["messages[0].content", { messages: [{ role: "user", content: 5 }] }],
     ["tools[0].input_schema", { tools: [{ name: "x" }] }],
-    ["tool_choice.name", { tools, tool_choice: { type: "tool", name: "other" } }],
+    ["tool_choice", { tools, tool_choice: { type: "tool", name: "other" } }],
     ["max_tokens", { max_tokens: "many" }],
   ])("refuse %s by name, in Anthropic's shape", async (param, body) => {
     proves("messages.errors");
