@@ -80,7 +80,7 @@ describe("AnswerFold", () => {
     );
   });
 
-  it("keeps every call's arguments together, for any events between", () => {
+  it("has every call's arguments whole", () => {
     fc.assert(
       fc.property(legalLog, (log) => {
         const expected = new Map<string, string>();
@@ -108,11 +108,6 @@ describe("AnswerFold", () => {
   it("sends the lost end of a text when the terminal event knows more than the deltas", () => {
     const { steps: all, fold } = steps([text("Hel"), finished("Hello")]);
     expect(all).toContainEqual({ type: "delta", block: fold.answer.blocks[0], delta: "lo" });
-  });
-
-  it("lets text that arrives inside a call wait for the call's end", () => {
-    const { fold } = steps([call("a", '{"x":'), text("after"), call("a", "1}", true), finished("after")]);
-    expect(fold.answer.blocks.map((block) => block.kind)).toEqual(["tool_call", "text"]);
   });
 
   it("ignores everything after the end", () => {

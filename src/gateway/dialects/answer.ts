@@ -91,11 +91,11 @@ export type AnswerStep =
   | { readonly type: "end"; readonly end: AnswerEnd };
 
 type ToolCallEvent = Extract<TurnEventBody, { type: "tool_call" }>;
-type ContentEvent = Extract<TurnEventBody, { type: "text" | "thinking" | "rewritten" | "tool_call" }>;
+type SaidEvent = Extract<TurnEventBody, { type: "text" | "thinking" }>;
 
 /**
  * Puts a turn's events in the order that every API can carry: blocks one after the other, calls never interleaved, rewritten text
- * marked apart from appended text. Events of a later block wait while a call is open. Encoders read the steps and non-streamed answers
+ * marked apart from appended text. The deltas of a call come one after the other, and nothing between them. Encoders read the steps and non-streamed answers
  * read `answer`, so both agree.
  */
 export class AnswerFold {
@@ -103,7 +103,6 @@ export class AnswerFold {
   readonly #freeform: ReadonlySet<string>;
   readonly #calls = new Set<string>();
   #open: Block | undefined;
-  #waiting: ContentEvent[] = [];
   #usage: Usage | undefined;
   #end: AnswerEnd | undefined;
   #startedAtMs: number | undefined;
@@ -139,19 +138,21 @@ export class AnswerFold {
         break;
       case "text":
       case "thinking":
+        this.#say(event, steps);
+        break;
       case "rewritten":
+        this.#rewrite(event.text, steps, event.moved);
+        break;
       case "tool_call":
-        this.#content(event, steps);
+        this.#call(event, steps);
         break;
       case "finished":
-        this.#drain(steps, "all");
         if (event.text !== this.text) this.#rewrite(event.text, steps);
         this.#close(steps);
         this.#finish({ type: "finished", reason: this.#reason(event.reason), ...ideToolsOf(event) }, steps);
         break;
       case "failed":
       case "cancelled":
-        this.#drain(steps, "all");
         this.#close(steps);
         this.#finish(
           event.type === "failed"
@@ -166,47 +167,16 @@ export class AnswerFold {
     return steps;
   }
 
-  #content(event: ContentEvent, steps: AnswerStep[]): void {
-    const open = this.#open;
-    const waits = open?.kind === "tool_call" && !(event.type === "tool_call" && event.callId === open.callId);
-    if (waits) {
-      this.#waiting.push(event);
-      return;
-    }
-    this.#apply(event, steps);
-    this.#drain(steps, "while closed");
-  }
-
-  #apply(event: ContentEvent, steps: AnswerStep[]): void {
-    if (event.type === "rewritten") this.#rewrite(event.text, steps, event.moved);
-    else if (event.type === "tool_call") this.#call(event, steps);
-    else if (event.delta !== "") {
-      const block = this.#textBlock(event.type, steps);
-      block.text += event.delta;
-      steps.push({ type: "delta", block, delta: event.delta });
-    }
-  }
-
-  /** Applies the waiting events: up to the next call that stays open, or all of them when the answer ends. */
-  #drain(steps: AnswerStep[], how: "while closed" | "all"): void {
-    while (this.#waiting.length > 0) {
-      const open = this.#open;
-      if (open?.kind !== "tool_call") {
-        const next = this.#waiting.shift();
-        if (next !== undefined) this.#apply(next, steps);
-        continue;
-      }
-      const own = this.#waiting.findIndex((e) => e.type === "tool_call" && e.callId === open.callId);
-      const [next] = own === -1 ? [] : this.#waiting.splice(own, 1);
-      if (next !== undefined) this.#apply(next, steps);
-      else if (how === "all") this.#close(steps);
-      else return;
-    }
+  #say({ type, delta }: SaidEvent, steps: AnswerStep[]): void {
+    if (delta === "") return;
+    const block = this.#textBlock(type, steps);
+    block.text += delta;
+    steps.push({ type: "delta", block, delta });
   }
 
   #call(event: ToolCallEvent, steps: AnswerStep[]): void {
     let block = this.#open;
-    if (block?.kind !== "tool_call") {
+    if (block?.kind !== "tool_call" || block.callId !== event.callId) {
       if (this.#calls.has(event.callId)) return; // a call that is done takes no more
       this.#close(steps);
       const opened: ToolCallBlock = {

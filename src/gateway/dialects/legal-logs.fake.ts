@@ -41,8 +41,8 @@ const op: fc.Arbitrary<Op> = fc.oneof(
 const end = fc.constantFrom("stop", "length", "tool_calls", "content_filter", "failed", "cancelled");
 
 /**
- * Any log that is legal: content in any order and mixture, calls interleaved, rewrites anywhere, then exactly one
- * terminal event; a finished one has every call done and the visible text as its own.
+ * Any log that is legal: content in any order and mixture, each call whole, in one delta or two, rewrites anywhere, then exactly
+ * one terminal event; a finished one has the visible text as its own.
  */
 export const legalLog: fc.Arbitrary<TurnEventBody[]> = fc
   .tuple(fc.boolean(), fc.array(op, { maxLength: 30 }), end)
@@ -55,7 +55,6 @@ export const legalLog: fc.Arbitrary<TurnEventBody[]> = fc
     } as const;
     const log: TurnEventBody[] = withStart || ops.length > 0 || ending === "stop" ? [started] : [];
     let text = "";
-    const open = new Map<number, string>();
     const done = new Set<number>();
     for (const o of ops) {
       if (o.op === "text") text += o.delta;
@@ -74,15 +73,14 @@ export const legalLog: fc.Arbitrary<TurnEventBody[]> = fc
         });
       } else if (!done.has(o.call)) {
         log.push(callEvent(o.call, o.delta, o.done));
-        if (o.done) done.add(o.call);
-        open.set(o.call, "");
+        if (!o.done) log.push(callEvent(o.call, "", true));
+        done.add(o.call);
       }
     }
     if (ending === "failed") {
       log.push({ type: "failed", error: { code: "upstream_failed", message: "It broke.", hint: "Try again." } });
     } else if (ending === "cancelled") log.push({ type: "cancelled", by: "client" });
     else {
-      for (const call of open.keys()) if (!done.has(call)) log.push(callEvent(call, "", true));
       log.push({ type: "finished", reason: { unified: ending, raw: undefined }, text });
     }
     return log;
