@@ -125,24 +125,19 @@ test("a gateway that a person started does not end by itself", async () => {
   expect(gatewayOf(home).pid).toBe(served.pid);
 });
 
-test("a gateway that a command started stays once the user asks for one in the background, and is the same one", async () => {
+test("a gateway has the options of the command that starts it, refuses other ones, and stays once the user asks for one in the background", async () => {
   const { home } = await ideHome();
-  expect((await millrace(["chat", "count to 3"], { home })).code).toBe(0);
-  const { pid, url } = gatewayOf(home);
-  expect(gatewayOf(home).startedBy).toBe("command");
+  expect((await millrace(["chat", "--grace", "7m", "count to 3"], { home })).code).toBe(0);
+  const { pid, url, startedBy } = gatewayOf(home);
+  expect(startedBy).toBe("command");
+  expect(gatewayOf(home)).toMatchObject({ options: { grace: "7m" } });
+  const refused = await millrace(["chat", "--ide", "devin-next", "Hello"], { home });
+  expect([refused.code, refused.stderr]).toEqual([64, expect.stringContaining("millrace restart --ide devin-next")]);
   const stays = await millrace(["serve", "--background"], { home });
   expect([stays.code, stays.stdout]).toEqual([0, `Your gateway at ${url} stays now. \`millrace stop\` stops it.\n`]);
   expect(gatewayOf(home)).toMatchObject({ pid, startedBy: "background" });
   const again = await millrace(["serve", "--background"], { home });
   expect([again.code, again.stderr]).toEqual([73, expect.stringContaining("already serves")]);
-});
-
-test("the options of a command go to the gateway that it starts, and other ones are refused later", async () => {
-  const { home } = await ideHome();
-  expect((await millrace(["chat", "--grace", "7m", "count to 3"], { home })).code).toBe(0);
-  expect(gatewayOf(home)).toMatchObject({ options: { grace: "7m" } });
-  const refused = await millrace(["chat", "--ide", "devin-next", "Hello"], { home });
-  expect([refused.code, refused.stderr]).toEqual([64, expect.stringContaining("millrace restart --ide devin-next")]);
 });
 
 test("a gateway that cannot start fails the command with its own reason and exit code, also as JSON", async () => {

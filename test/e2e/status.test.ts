@@ -62,8 +62,14 @@ test("beside a stand-in, status names the account of the real IDE, to which prom
   );
 });
 
-test("status without a gateway says how to start one, and shows the account and what the last gateway read", async () => {
-  const { home, served } = await world();
+test("status shows a pause, in which chat says why it asks nothing; without a gateway how to start one, and what the last one read", async () => {
+  const { home, ide, served } = await world();
+  expect((await millrace(["pause"], { home })).code).toBe(0);
+  const asked = await millrace(["chat", "Hello"], { home });
+  expect(asked).toMatchObject({ code: 75, stdout: "" });
+  expect(asked.stderr).toContain("error: Millrace is paused by its owner: no prompt is sent.\nhint: `millrace resume`");
+  expect((await ide.report()).messages).toEqual([]);
+  expect((await millrace(["status"], { home })).stdout).toContain("PAUSED");
   expect((await millrace(["usage"], { home })).code).toBe(0);
   await served.stop();
   const { code, stdout } = await millrace(["status"], { home });
@@ -73,16 +79,6 @@ test("status without a gateway says how to start one, and shows the account and 
   expect(stdout).toMatch(/^left +Prompt credits: \d+ %.*; read \d+ s ago$/m);
 });
 
-test("chat in a pause says why at once, and status says so too", async () => {
-  const { home, ide } = await world();
-  expect((await millrace(["pause"], { home })).code).toBe(0);
-  const asked = await millrace(["chat", "Hello"], { home });
-  expect(asked).toMatchObject({ code: 75, stdout: "" });
-  expect(asked.stderr).toContain("error: Millrace is paused by its owner: no prompt is sent.\nhint: `millrace resume`");
-  expect((await ide.report()).messages).toEqual([]);
-  expect((await millrace(["status"], { home })).stdout).toContain("PAUSED");
-});
-
 test("status says what to do where no account is signed in", async () => {
   const { home } = await simulator({ profile: "devin-3", signedOut: true });
   await gateway({ home });
@@ -90,40 +86,26 @@ test("status says what to do where no account is signed in", async () => {
   expect((await millrace(["status"], { home })).stdout).toMatch(todo);
 });
 
-test("a failed turn of chat is shown with its reason by the end of its id", async () => {
-  const { home } = await world();
-  expect((await millrace(["chat", "[[sim: error=quota]] Hello"], { home })).stderr).toMatch(
-    /hint: It resets in .* \(\d+ \w{3}\)\. Free, and can be asked now: swe-[^.]*\.\d\S*.*\n/,
-  );
-  const { stdout } = await millrace(["tail", "--list", "--json"], { home });
-  const { data } = JSON.parse(stdout) as { readonly data: readonly [{ readonly id: string }] };
-  const [{ id }] = data;
-  const shown = await millrace(["tail", id.slice(-8)], { home });
-  expect(shown.stderr).toContain(id);
-  expect(shown.stderr).toContain("Failed: The plan's daily usage quota is used up.");
-});
-
-test("the owner reads the question and the answer of a chat after it has ended", async () => {
-  const { home } = await world();
+test("the owner finds a chat's question and answer, and a failed one's reason, also after a restart", async () => {
+  const { home, ide, served } = await world({ args: ["--grace", "1s"] });
   const asked = await millrace(["chat", "What is a millrace?"], { home });
   expect(asked.code).toBe(0);
   expect((await millrace(["tail", "--list"], { home })).stdout).toContain("What is a millrace?");
   expect((await millrace(["tail"], { home })).stdout).toBe(asked.stdout);
-});
-
-test("a failed chat is named by status after a restart", async () => {
-  const { home, ide, served } = await world({ args: ["--grace", "1s"] });
-  expect((await millrace(["chat", "[[sim: error=quota]] Hello"], { home })).code).toBe(75);
+  const failed = await millrace(["chat", "[[sim: error=quota]] Hello"], { home });
+  expect(failed.code).toBe(75);
+  expect(failed.stderr).toMatch(
+    /hint: It resets in .* \(\d+ \w{3}\)\. Free, and can be asked now: swe-[^.]*\.\d\S*.*\n/,
+  );
   await served.stop();
   await gateway({ home });
   const { code, stdout, stderr } = await millrace(["status"], { home });
   expect([code, stderr]).toEqual([0, ""]);
-  expect(stdout).toMatch(/^last failure quota_exhausted, .* ago \(`millrace tail \w+`\)$/m);
-  const listed = await millrace(["tail", "--list", "--json"], { home });
-  const { data } = JSON.parse(listed.stdout) as { readonly data: readonly [{ readonly id: string }] };
-  const tailed = await millrace(["tail", data[0].id.slice(-8)], { home });
-  expect(tailed.stderr).toContain("quota");
-  expect((await ide.report()).messages).toHaveLength(1);
+  const [, end = ""] = /^last failure quota_exhausted, .* ago \(`millrace tail (\w+)`\)$/m.exec(stdout) ?? [];
+  const tailed = await millrace(["tail", end], { home });
+  expect(tailed.stderr).toMatch(new RegExp(`turn_\\w*${end}`));
+  expect(tailed.stderr).toContain("Failed: The plan's daily usage quota is used up.");
+  expect((await ide.report()).messages).toHaveLength(2);
 });
 
 test("what one line of status cannot read costs no other line", async () => {
