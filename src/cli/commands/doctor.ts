@@ -22,7 +22,9 @@ import { serveCommand } from "./serve.ts";
 
 const options = {
   contract: flag("compare the IDE on this machine with what Millrace expects of it"),
-  conversations: flag("list the conversations that Millrace made in the IDE, and their size on disk"),
+  conversations: flag(
+    "count the conversations that Millrace made in the IDE, and their size on disk; --json lists them",
+  ),
   deleteOlder: duration("with --conversations: delete those that did not change for this time", undefined),
   report: text("write the report to this file, without keys, names and addresses", "<file.json>"),
   json: flag("print JSON"),
@@ -39,7 +41,7 @@ export const doctorCommand = defineCommand({
     ["millrace doctor", "one screen"],
     ["millrace doctor --report doctor.json", "to attach to a bug report"],
     ["millrace doctor --contract --report contract.json", "to attach to an issue: what differs from the documentation"],
-    ["millrace doctor --conversations", "what Millrace began in the IDE, the least recently used first"],
+    ["millrace doctor --conversations --json", "each conversation that Millrace began in the IDE"],
     ["millrace doctor --conversations --delete-older 7d", "delete what did not change for a week"],
   ],
   async run({ options, typed }, context) {

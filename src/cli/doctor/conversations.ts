@@ -4,7 +4,6 @@ import { fileProblem } from "../../base/node/file-problem.ts";
 import { removeCascadeFile } from "../../ide/cascades/cascade-files.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import { deleteCascades } from "../../language-server/delete-cascade.ts";
-import { productName } from "../../language-server/product-name.ts";
 import type { CommandContext } from "../command.ts";
 import { withFinder } from "../compose/compose-ide.ts";
 import { composeUpstream } from "../compose/compose-upstream.ts";
@@ -17,13 +16,11 @@ import {
   readSessions,
 } from "../compose/own-cascades.ts";
 import { environmentOptions, type IdeOptions } from "../serve/gateway-options.ts";
-import type { Output } from "../terminal/output.ts";
-import { spellAge, spellBytes, spellCount } from "../terminal/spell.ts";
-import { type Column, printTable } from "../terminal/table.ts";
+import { spellBytes, spellCount } from "../terminal/spell.ts";
 
 /**
- * Lists the conversations that Millrace began and that are still in an IDE or an agent. With `olderMs`, deletes those that did not
- * change for that long. They cannot be restored. The IDE's own are only counted.
+ * Counts the conversations that Millrace began and that are still in an IDE or an agent; as JSON it lists them. With `olderMs`, deletes
+ * those that did not change for that long. They cannot be restored. The IDE's own are only counted.
  *
  * @throws MillraceError the first error of a deletion, after the others were tried.
  */
@@ -42,13 +39,18 @@ export async function showConversations(
       return out.json({ ...shown(left), others, ...(olderMs === undefined ? {} : { deleted: shown(old) }) });
     }
     if (olderMs !== undefined) return report(old, context);
-    if (own.length === 0) out.note("Millrace has no conversation in an IDE.");
-    else printConversations(own, io.clock.now(), out);
-    if (others.files > 0) {
-      const theirs = spellCount(others.files, "conversation");
-      out.note(`Not counted: ${theirs} of the IDE itself (${spellBytes(others.bytes)}).`);
-    }
+    out.line(`${spellConversations({ own, others })}.`);
   });
+}
+
+/** How many there are, and what they take on disk: ours and the IDE's own. */
+export function spellConversations({ own, others }: CascadesOnDisk): string {
+  const taken = (files: number, bytes: number) => `${spellCount(files, "conversation")} (${spellBytes(bytes)} on disk)`;
+  const ours =
+    own.length === 0
+      ? "No conversation of Millrace is left in the IDE"
+      : `${taken(own.length, bytesOf(own))} of Millrace ${own.length === 1 ? "is" : "are"} in the IDE`;
+  return others.files === 0 ? ours : `${ours}; ${taken(others.files, others.bytes)} are the IDE's own`;
 }
 
 function report(old: readonly OwnConversation[], { out }: CommandContext): void {
@@ -56,29 +58,6 @@ function report(old: readonly OwnConversation[], { out }: CommandContext): void 
   const sessions = old.filter(({ file }) => file === undefined).length;
   const ofAgents = sessions === 0 ? "" : `, and ${spellCount(sessions, "session")} of agents`;
   out.line(`Deleted: ${spellCount(old.length - sessions, "conversation")}, ${spellBytes(bytesOf(old))}${ofAgents}.`);
-}
-
-const columns: readonly Column[] = [
-  { title: "CONVERSATION", narrow: 12 }, // no command takes its id, so it may be cut
-  { title: "LAST USED", align: "right", whole: true },
-  { title: "MODEL", narrow: 14, drop: 1 },
-  { title: "CLIENT", narrow: 10, drop: 3 },
-  { title: "SIZE", align: "right", whole: true, drop: 2 },
-  { title: "KEPT BY", narrow: 8, drop: 4 },
-];
-
-/** The least recently used first. */
-function printConversations(conversations: readonly OwnConversation[], nowMs: number, out: Output): void {
-  const keeperOf = ({ file }: OwnConversation) =>
-    file === undefined ? "an agent" : file.ide === undefined ? "a file" : productName(file.ide.variant, file.ide.build);
-  const rows = conversations
-    .toSorted((a, b) => a.atMs - b.atMs)
-    .map((each) => {
-      const { cascadeId, atMs, model = "", client = "", file } = each;
-      const size = file === undefined ? "" : spellBytes(file.bytes);
-      return [cascadeId, `${spellAge(nowMs - atMs)} ago`, model, client, size, keeperOf(each)];
-    });
-  printTable(columns, rows, out);
 }
 
 /** As JSON: those of IDEs, and the sessions of agents. */

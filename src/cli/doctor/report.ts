@@ -14,7 +14,7 @@ import { type GatewayCommandOptions, overridesOf } from "../serve/gateway-option
 import { chosenIde, nameWithKind } from "../serve/servers.ts";
 import { type Finding, finding } from "../terminal/finding.ts";
 import type { Output } from "../terminal/output.ts";
-import { spellAge, spellBytes, spellCount, spellLines } from "../terminal/spell.ts";
+import { spellAge, spellLines } from "../terminal/spell.ts";
 import { besideAgent, checkBackend, checkHosts, checkInstalled } from "./check-agents.ts";
 import {
   checkGateway,
@@ -25,6 +25,7 @@ import {
   checkService,
   checkStore,
 } from "./check-own.ts";
+import { spellConversations } from "./conversations.ts";
 
 /** Everything the doctor found, as `--json` prints it. Stable: members are added, never renamed. Holds no secret. */
 type DoctorReport = Awaited<ReturnType<typeof examine>>["report"];
@@ -108,10 +109,6 @@ function placesOf(trace: DiscoveryResult["trace"], { homes, onlyHome }: IdeOverr
 
 const levels: readonly Finding["level"][] = ["error", "warning", "note", "ok"];
 
-function taken(files: number, bytes: number): string {
-  return `${spellCount(files, "conversation")} (${spellBytes(bytes)} on disk)`;
-}
-
 const manyBytes = 500 * 1000 ** 2;
 
 /** How much disk conversations take in the IDE's folders, ours and its own. */
@@ -128,12 +125,7 @@ async function checkConversations(read: () => Promise<CascadesOnDisk>) {
   }
   const { own, others } = found;
   const ownBytes = bytesOf(own);
-  const ours =
-    own.length === 0
-      ? "No conversation of Millrace is left in the IDE"
-      : `${taken(own.length, ownBytes)} of Millrace ${own.length === 1 ? "is" : "are"} in the IDE`;
-  const theirs = others.files === 0 ? "" : `; ${taken(others.files, others.bytes)} are the IDE's own`;
-  const what = `${ours}${theirs}`;
+  const what = spellConversations(found);
   const level = ownBytes > manyBytes ? "warning" : "note";
   const verdict =
     own.length === 0
@@ -142,7 +134,7 @@ async function checkConversations(read: () => Promise<CascadesOnDisk>) {
           "conversations",
           level,
           what,
-          "`millrace doctor --conversations` lists them; with `--delete-older 7d` it deletes those older than a week.",
+          "`millrace doctor --conversations --delete-older 7d` deletes those older than a week.",
         );
   return {
     own_files: own.length,
