@@ -1,7 +1,6 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { claudeElsewhere } from "../../src/cli/clients/claude-code.ts";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { ask, gateway, model, openai, patience, patienceMs, world } from "../support/world.ts";
@@ -140,15 +139,13 @@ describe("keys for others, with real processes", { timeout: patienceMs }, () => 
 
   it("are not for a Claude Code that a variable or a project leads to another server", async () => {
     const { home, served } = await world();
-    const printed = (env: Readonly<Record<string, string>>, url = served.url) =>
-      millrace(["keys", "--value", "--for", "claude-code", "--at", url], { home, env });
+    const printed = (env: Readonly<Record<string, string>>) =>
+      millrace(["keys", "--value", "--for", "claude-code", "--at", served.url], { home, env });
     const env = { MILLRACE_IDE_ONLY_HOME: home };
     expect((await millrace(["setup", "claude-code", "--yes"], { home, env })).code).toBe(0);
     const key = readFileSync(join(home, ".millrace/setup/claude-code.key"), "utf8");
     rmSync(join(home, ".claude"), { recursive: true }); // what it says there wins over the environment
     expect((await printed({ ANTHROPIC_BASE_URL: served.url })).stdout.trim()).toBe(key);
-    expect((await printed({ CLAUDE_CODE_USE_VERTEX: "0" })).stdout.trim()).toBe(key);
-    expect((await printed({ HTTPS_PROXY: "http://proxy", NO_PROXY: "corp, 127.0.0.1" })).stdout.trim()).toBe(key);
     // the client's key, which only it has: its turns are those of `run claude-code`
     const asked = await openai({ url: served.url, key }).chat.completions.create(ask("hello")).withResponse();
     const turn = asked.response.headers.get("x-millrace-turn") ?? "";
@@ -156,33 +153,11 @@ describe("keys for others, with real processes", { timeout: patienceMs }, () => 
       headers: { authorization: `Bearer ${served.key}` },
     });
     expect(await summary.json()).toMatchObject({ key: "claude-code" });
-    for (const env of [
-      { ANTHROPIC_BASE_URL: "https://other.example" },
-      { CLAUDE_CODE_USE_BEDROCK: "1" },
-      { ANTHROPIC_UNIX_SOCKET: "/tmp/other" },
-      { https_proxy: "http://proxy" },
-      { HTTP_PROXY: "http://proxy", NO_PROXY: "127.0.0.1", no_proxy: "corp" },
-    ]) {
-      const { code, stdout, stderr } = await printed(env);
-      expect([code, stdout]).toEqual([64, ""]);
-      expect(stderr).toContain(`${Object.keys(env)[0]} leads it to another server`);
-    }
-    const project = join(home, "project");
-    mkdirSync(join(project, ".claude"), { recursive: true });
-    mkdirSync(join(project, "below"));
-    const file = join(project, ".claude", "settings.json");
-    const found = (own: object, env: Readonly<Record<string, string>> = {}) => {
-      writeFileSync(file, JSON.stringify({ env: own }));
-      return claudeElsewhere(served.url, { env, homeFolder: home, folder: join(project, "below") });
-    };
-    expect(found({ ANTHROPIC_BASE_URL: "https://other.example" })).toBe(file);
-    expect(found({ ANTHROPIC_BASE_URL: served.url })).toBeUndefined();
-    expect(found({ HTTP_PROXY: "http://proxy" })).toBe(file);
-    expect(found({ HTTP_PROXY: "http://proxy", NO_PROXY: "127.0.0.1" })).toBeUndefined();
-    expect(found({ HTTP_PROXY: "http://proxy" }, { NO_PROXY: "*" })).toBeUndefined();
+    const { code, stdout, stderr } = await printed({ ANTHROPIC_BASE_URL: "https://other.example" });
+    expect([code, stdout]).toEqual([64, ""]);
+    expect(stderr).toContain("ANTHROPIC_BASE_URL leads it to another server");
     expect((await millrace(["setup", "claude-code", "--undo", "--yes"], { home, env })).code).toBe(0);
     const gone = await fetch(`${served.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
     expect(gone.status).toBe(401);
-    expect(found({ NO_PROXY: "corp" }, { HTTP_PROXY: "http://proxy", NO_PROXY: "127.0.0.1" })).toBe(file);
   });
 });

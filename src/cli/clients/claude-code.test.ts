@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
-import { claudeCode } from "./claude-code.ts";
+import { claudeCode, claudeElsewhere } from "./claude-code.ts";
 import type { Target } from "./client.ts";
 
 const homeFolder = mkdtempSync(join(tmpdir(), "millrace-claude-code-"));
@@ -58,4 +58,36 @@ it("names the account's newest model of each family, also where no such variable
   const { args = [], env } = claudeCode.launch?.({ ...target, newest }, run, machine) ?? { env: {} };
   expect(JSON.parse(args[1] ?? "")).toMatchObject({ env: { ...all, ANTHROPIC_DEFAULT_FABLE_MODEL: "m" } });
   expect(env).toMatchObject(families);
+});
+
+const proxy = "http://proxy";
+const { url } = target;
+const project = join(homeFolder, "project");
+
+it.each<readonly [env: Readonly<Record<string, string>>, found: string | undefined]>([
+  [{ ANTHROPIC_BASE_URL: url }, undefined],
+  [{ CLAUDE_CODE_USE_VERTEX: "0" }, undefined],
+  [{ HTTPS_PROXY: proxy, NO_PROXY: "corp, 127.0.0.1" }, undefined],
+  [{ ANTHROPIC_BASE_URL: "https://other.example" }, "ANTHROPIC_BASE_URL"],
+  [{ CLAUDE_CODE_USE_BEDROCK: "1" }, "CLAUDE_CODE_USE_BEDROCK"],
+  [{ ANTHROPIC_UNIX_SOCKET: "/tmp/other" }, "ANTHROPIC_UNIX_SOCKET"],
+  [{ https_proxy: proxy }, "https_proxy"],
+  [{ HTTP_PROXY: proxy, NO_PROXY: "127.0.0.1", no_proxy: "corp" }, "HTTP_PROXY"],
+])("with %j it is led elsewhere by %s", (env, found) => {
+  expect(claudeElsewhere(url, { env, homeFolder, folder: project })).toBe(found);
+});
+
+it.each<readonly [own: object, env: Readonly<Record<string, string>>, isElsewhere: boolean]>([
+  [{ ANTHROPIC_BASE_URL: "https://other.example" }, {}, true],
+  [{ ANTHROPIC_BASE_URL: url }, {}, false],
+  [{ HTTP_PROXY: proxy }, {}, true],
+  [{ HTTP_PROXY: proxy, NO_PROXY: "127.0.0.1" }, {}, false],
+  [{ HTTP_PROXY: proxy }, { NO_PROXY: "*" }, false],
+  [{ NO_PROXY: "corp" }, { HTTP_PROXY: proxy, NO_PROXY: "127.0.0.1" }, true],
+])("with %j in a project's settings and %j around it, it is led elsewhere: %s", (own, env, isElsewhere) => {
+  mkdirSync(join(project, ".claude"), { recursive: true });
+  const file = join(project, ".claude", "settings.json");
+  writeFileSync(file, JSON.stringify({ env: own }));
+  const found = claudeElsewhere(url, { env, homeFolder, folder: join(project, "below") });
+  expect(found).toBe(isElsewhere ? file : undefined);
 });
