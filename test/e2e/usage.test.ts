@@ -89,12 +89,4 @@ describe("the meter, with real processes and a gateway that the command starts",
     await millrace(["stop"], { home }); // a gateway looks again after some seconds
     expect((await millrace(["usage", "--min-remaining", "1"], { home })).code).toBe(69);
   });
-
-  it("says that none runs, with exit code 69", async () => {
-    const home = homeAlone();
-    const env = { MILLRACE_IDE_ONLY_HOME: home };
-    expect(await millrace(["usage"], { home, env })).toMatchObject({ code: 69, stdout: "" });
-    expect((await millrace(["usage", "--min-remaining", "1"], { home, env })).code).toBe(69);
-    expect((await millrace(["statusline"], { home: temporaryHome() })).code).toBe(69);
-  });
 });
