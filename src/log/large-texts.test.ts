@@ -3,6 +3,7 @@ import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
 import { startOfLog } from "../base/ids.ts";
 import { openLog } from "./live.ts";
+import { emptyRow } from "./medium.ts";
 import { inMemory, memoryRows, testKey } from "./memory-log.fake.ts";
 import type { Op, Rows } from "./rows.ts";
 import { newTurn, plainRequest } from "./turn.fake.ts";
@@ -80,7 +81,8 @@ async function twoLogs() {
     (await Promise.all((["turn", "parts", "tombstone"] as const).map((kind) => rows.find({ kind, limit: 100 })))).map(
       ({ length }) => length,
     );
-  return { clock, rows, commits, reads, state, kept, one: await open(), two: await open() };
+  const streams = async () => (await rows.find({ kind: "stream", limit: 100 })).length;
+  return { clock, rows, commits, reads, state, kept, streams, one: await open(), two: await open() };
 }
 
 test.each([
@@ -168,3 +170,66 @@ test("a long end whose parts were not all stored goes on in memory, and is whole
   const [read] = (await two.readAfter(record.turnId, startOfLog, { limit: 9 })).events;
   expect(read?.type === "finished" && read.text === end.text).toBe(true);
 });
+
+const streamName = { caller: "c", name: "s", clientKey: undefined };
+const message = { seqno: 0, payload: Buffer.alloc(5 * megabyte, "a message ") };
+
+test("a large message of a stream is stored and read a megabyte at a time, and its parts go with the stream", async () => {
+  const { one, two, commits, reads, kept, streams, clock } = await twoLogs();
+  const stream = await one.attachStream(streamName, "create");
+  expect(await one.admit(stream, message, { turn: newTurn({ request: large }), owner: "home/1" })).toMatchObject({
+    outcome: "admitted",
+  });
+  expect(Math.max(...commits)).toBeLessThan(2.1 * megabyte);
+  expect(await one.admit(stream, message)).toEqual({ outcome: "repeated" });
+  expect(await kept()).toEqual([1, 2, 0]);
+  for (let hour = 0; hour < 5; hour++) {
+    await two.attachStream(streamName, "observe");
+    await one.admit(stream, { seqno: hour + 1, payload: Buffer.from("more") });
+    await clock.advance(60 * minuteMs);
+    await two.sweep();
+  }
+  const { accepted } = await two.attachStream(streamName, "observe");
+  expect(message.payload.equals(accepted[0]?.payload ?? Buffer.alloc(0))).toBe(true);
+  expect(Math.max(...reads)).toBeLessThan(2.1 * megabyte);
+  await clock.advance(2 * 60 * minuteMs);
+  await two.sweep();
+  expect([await streams(), (await kept())[1]]).toEqual([0, 1]); // those of the turn's request, which still runs
+});
+
+test("a large message of which the last part was not stored is none; sent again it is whole, and a sweep removes the first parts", async () => {
+  const { one, two, commits, state, kept, clock } = await twoLogs();
+  const stream = await one.attachStream(streamName, "create");
+  state.failsFrom = commits.length + 3;
+  await expect(one.admit(stream, message)).rejects.toMatchObject({ code: "degraded" });
+  state.failsFrom = Infinity;
+  const again = await two.attachStream(streamName, "create");
+  expect(again.accepted).toEqual([]);
+  expect(await one.admit(stream, message)).toEqual({ outcome: "fenced" });
+  expect(await two.admit(again, message)).toMatchObject({ outcome: "admitted" });
+  expect(await kept()).toEqual([0, 2, 0]);
+  await clock.advance(15 * minuteMs);
+  await two.sweep();
+  expect(await kept()).toEqual([0, 1, 0]);
+  const { accepted } = await two.attachStream(streamName, "observe");
+  expect(message.payload.equals(accepted[0]?.payload ?? Buffer.alloc(0))).toBe(true);
+});
+
+test.each([63, 64, 65, 129])(
+  "one sweep removes %i rows of parts whose turns were never stored, and no other",
+  async (orphans) => {
+    const { one, rows, kept, clock } = await twoLogs();
+    const stored = Array.from({ length: 65 }, (_, i) => `request:turn_${i}`);
+    const turns = stored.map((id) => insertOf(id.slice("request:".length), "turn", undefined));
+    const left = Array.from({ length: orphans }, (_, i) => `end:none_${i}`);
+    const parts = [...stored, ...left].map((id) => insertOf(id, "parts", clock.now()));
+    await rows.commit([...turns, ...parts], true);
+    await one.sweep();
+    expect((await rows.find({ kind: "parts", limit: 1_000 })).map(({ id }) => id).sort()).toEqual(stored.sort());
+    expect((await kept())[0]).toBe(65);
+  },
+);
+
+function insertOf(id: string, kind: "turn" | "parts", expiresAtMs: number | undefined): Op {
+  return { type: "insert", row: { ...emptyRow, id, kind, expiresAtMs }, head: new Uint8Array(0) };
+}

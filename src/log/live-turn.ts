@@ -220,8 +220,8 @@ export class LiveTurn implements LogWriter {
     const { medium, row } = this.#options;
     const end = events.bodies.at(-1);
     const parts = end?.type === "finished" ? largeParts([end.text]) : undefined;
-    const place = { what: "end", turnId: row.id, box: chain.box } as const;
-    const keeping = parts === undefined ? [] : [await storeParts(medium, place, parts)];
+    const place = { what: "end", of: row.id, box: chain.box } as const;
+    const keeping = parts === undefined ? [] : [await storeParts(medium, place, parts.flat())];
     const before = this.#handedSeq;
     const { op, tag, flush } = sealedAppend(this.#options, chain, before, { ...events, textParts: parts?.[0]?.length });
     this.#chain = { ...chain, tag };

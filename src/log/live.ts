@@ -340,10 +340,10 @@ export class Live implements LiveLog {
    */
   async #catchUp(turns: TurnLog): Promise<void> {
     for (const live of this.#turns.all()) {
-      if (this.#unclear.has(live.turnId) && !live.isKnown) await turns.removeOwn(live.turnId, 1);
+      if (this.#unclear.has(live.turnId) && !live.isKnown) await turns.remove(live.turnId, 1);
       if (!live.isKnown) this.#unclear.delete(live.turnId);
       else if (live.isFailed) {
-        await turns.removeOwn(live.turnId, live.epoch);
+        await turns.remove(live.turnId, live.epoch);
         live.lose("removed"); // the next request with its key starts it anew
       } else await live.catchUp();
     }

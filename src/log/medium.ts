@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { isDegraded } from "../base/errors.ts";
 import type { Secret } from "../base/secret.ts";
-import { type Op, type Row, type Rows, removal } from "./rows.ts";
+import { apartOf, type Op, type Row, type Rows, removal } from "./rows.ts";
 import { noTag, Sealer } from "./sealing/sealer.ts";
 import type { Retention } from "./store.ts";
 
@@ -35,20 +35,15 @@ export class Medium {
     await this.rows.commit([{ type: "remove", id: row.id }, insert, { type: "remove", id: row.id }], true);
   }
 
-  /** Leaves a tombstone of each turn and stream that has expired, and removes old tombstones. */
+  /** Leaves a tombstone of each turn and stream that has expired, and removes old tombstones, and parts of no row. */
   async sweep(): Promise<void> {
     const nowMs = this.clock.now();
-    for (const kind of ["turn", "stream"] as const) {
-      for (let swept = sweptAtOnce; swept === sweptAtOnce; ) {
-        const expired = await this.rows.find({ kind, expiredAtMs: nowMs, limit: sweptAtOnce });
-        for (const row of expired) await this.#bury(row, nowMs); // one by one: the requests of all may have many MB
-        swept = expired.length;
+    for (const kind of ["turn", "stream", "parts"] as const) {
+      const look = () => this.rows.find({ kind, expiredAtMs: nowMs, limit: sweptAtOnce });
+      for (let found = await look(); found.length > 0; found = await look()) {
+        // one by one: all may have many MB
+        for (const row of found) await (kind === "parts" ? this.#sweepParts(row, nowMs) : this.#bury(row, nowMs));
       }
-    }
-    for (const { id } of await this.rows.find({ kind: "parts", expiredAtMs: nowMs, limit: sweptAtOnce })) {
-      const isUsed = (await this.rows.get(id.slice(id.indexOf(":") + 1)))?.kind === "turn";
-      const set = { expiresAtMs: nowMs + this.retention.keptMs };
-      await this.rows.commit([isUsed ? { type: "update", id, set } : { type: "remove", id }], false);
     }
     while ((await this.rows.sweep(nowMs, ["tombstone"])) > 0) continue;
   }
@@ -66,7 +61,15 @@ export class Medium {
     return true;
   }
 
-  async #bury({ id, tags, meta, epoch, createdAtMs }: Row, nowMs: number): Promise<void> {
+  async #sweepParts({ id }: Row, nowMs: number): Promise<void> {
+    const owner = await this.rows.get(id.slice(id.indexOf(":") + 1));
+    const set = { expiresAtMs: nowMs + this.retention.keptMs };
+    const isUsed = owner !== undefined && apartOf(owner).includes(id);
+    await this.rows.commit([isUsed ? { type: "update", id, set } : { type: "remove", id }], false);
+  }
+
+  async #bury(row: Row, nowMs: number): Promise<void> {
+    const { id, tags, meta, epoch, createdAtMs } = row;
     const tombstone: Row = {
       ...emptyRow,
       id,
@@ -78,6 +81,6 @@ export class Medium {
       meta: { caller: meta["caller"] },
     };
     const insert: Op = { type: "insert", row: tombstone, head: new Uint8Array(0) };
-    await this.rows.commit([...removal(id, { epoch }), insert], false);
+    await this.rows.commit([...removal(row), insert], false);
   }
 }

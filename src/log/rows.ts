@@ -167,25 +167,32 @@ export async function untilRow(
  */
 export const rowForm = 1;
 
-/** The form of a turn whose request, or the text of whose end, stands in parts. */
+/** The form of a turn whose request, or the text of whose end, stands in parts, and of a stream with such a message. */
 export const formInParts = 2;
 
 export function formOf({ meta }: Pick<Row, "meta">): number {
   return Number(meta["form"] ?? 1);
 }
 
-/** What stands in parts of a large turn: its request, or the text of its end. */
-export type InParts = "request" | "end";
+/** What stands in parts: a turn's request, the text of its end, or a message of a stream, as one attempt stored it. */
+export type InParts = "request" | "end" | `message ${string}`;
 
 /** The row with the parts. */
-export function partsOf(what: InParts, turnId: string): string {
-  return `${what}:${turnId}`;
+export function partsOf(what: InParts, of: string): string {
+  return `${what}:${of}`;
 }
 
-/** Removes a turn, with what stands in parts. */
-export function removal(id: string, guard: Guard = {}): readonly Op[] {
-  const parts = (["request", "end"] as const).map((what): Op => ({ type: "remove", id: partsOf(what, id) }));
-  return [{ type: "remove", id, ...(guard.epoch !== undefined && { guard }) }, ...parts];
+/** The rows with the parts of this one: of a turn both that it may have, of a stream those that its own row names. */
+export function apartOf({ id, kind, meta }: Pick<Row, "id" | "kind"> & Partial<Row>): readonly string[] {
+  if (kind === "turn") return [partsOf("request", id), partsOf("end", id)];
+  return (meta?.["apart"] ?? []) as readonly string[]; // written by `Streams.admit`
+}
+
+/** Removes a row of this epoch, or of any, with what stands in parts. */
+export function removal(row: Parameters<typeof apartOf>[0]): readonly Op[] {
+  const { id, epoch } = row;
+  const guard = epoch === undefined ? {} : { guard: { epoch } };
+  return [{ type: "remove", id, ...guard }, ...apartOf(row).map((part): Op => ({ type: "remove", id: part }))];
 }
 
 /** What a medium wrote as JSON. Damage that it does not see leaves `otherwise`, which the row's proof does not fit. */

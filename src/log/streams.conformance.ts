@@ -190,6 +190,31 @@ export function describeStreams(storeOf: () => LogStore, clockOf: () => Settable
       expect((await storeOf().attachStream(name, "resume")).accepted).toHaveLength(1);
     });
 
+    test("keeps a message of some megabytes as it came, and knows it again by each of its bytes", async () => {
+      const name = named();
+      const stream = await storeOf().attachStream(name, "create");
+      const payload = Buffer.alloc(2_500_001, "every byte of it ");
+      const changed = Buffer.concat([payload.subarray(0, -1), bytes("!")]);
+      const turn = newTurn();
+      const sent = [
+        await storeOf().admit(stream, { seqno: 0, payload }, { turn, owner: "o" }),
+        await storeOf().admit(stream, { seqno: 0, payload: changed }),
+        await storeOf().admit(stream, { seqno: 0, payload: bytes("") }),
+        await storeOf().admit(stream, { seqno: 0, payload }),
+        await storeOf().admit(stream, { seqno: 1, payload: changed }),
+        await send(stream, 2),
+      ];
+      expect(sent.map(({ outcome }) => outcome)).toEqual(
+        ["admitted", "conflict", "conflict", "repeated", "admitted", "admitted"], //
+      );
+      const { accepted } = await storeOf().attachStream(name, "resume");
+      expect(accepted.map(({ turnId }) => turnId)).toEqual([turn.turnId, undefined, undefined]);
+      const same = [payload, changed, bytes("message 2")].map((one, i) =>
+        Buffer.from(one).equals(accepted[i]?.payload ?? one.subarray(1)),
+      );
+      expect(same).toEqual([true, true, true]);
+    });
+
     test("ends in the same state, however often its messages are repeated (P7)", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(fc.nat({ max: 4 }), { maxLength: 25 }), async (attempts) => {

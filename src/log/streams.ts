@@ -2,8 +2,22 @@ import { createHash, randomBytes } from "node:crypto";
 import { MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
+import { base64Parts, partBytes, readParts, storeParts } from "./large-texts.ts";
 import type { Medium } from "./medium.ts";
-import { damagedLog, formOf, type Op, otherForm, type Row, rowForm, untilRow } from "./rows.ts";
+import {
+  apartOf,
+  damagedLog,
+  type Entry,
+  formInParts,
+  formOf,
+  type InParts,
+  type Op,
+  otherForm,
+  partsOf,
+  type Row,
+  rowForm,
+  untilRow,
+} from "./rows.ts";
 import { noTag, type RowBox } from "./sealing/sealer.ts";
 import type {
   AcceptedMessage,
@@ -34,8 +48,10 @@ interface StreamMeta {
 }
 
 interface StoredMessage {
+  /** Empty where it stands in parts. */
   readonly base64: string;
   readonly turnId: TurnId | undefined;
+  readonly apart?: { readonly what: InParts; readonly parts: number };
 }
 
 /** The outcome of a message, without the turn that it started. */
@@ -90,23 +106,38 @@ export class Streams {
     const id = this.#idOf(name);
     const box = this.#boxes.get(name);
     if (box === undefined) throw expiredStream(); // not attached here, so there is nothing that it could add to
-    const base64 = Buffer.from(payload).toString("base64");
+    let apart: { readonly place: NonNullable<StoredMessage["apart"]>; readonly keeping: Op } | undefined;
     for (;;) {
       const row = await this.#medium.rows.get(id);
       if (row === undefined || (await this.#isOver(row))) throw expiredStream();
       if (row.epoch !== epoch) return "fenced";
       if (seqno > row.last) return "gap";
-      if (seqno < row.last) return (await this.#message(row, box, seqno)).base64 === base64 ? "repeated" : "conflict";
+      if (seqno < row.last) {
+        const [entry] = await this.#medium.rows.entries(id, seqno, { count: 1, bytes: 1 });
+        if (entry === undefined) throw damagedLog();
+        return Buffer.compare((await this.#opened(row, box, entry)).payload, payload) === 0 ? "repeated" : "conflict";
+      }
+      if (payload.length > partBytes) apart ??= await this.#storeApart(row, box, payload);
       const expiresAtMs = this.#medium.clock.now() + this.#medium.retention.keptMs;
       const proof = this.#medium.sealer.prove({ ...row, last: seqno + 1, expiresAtMs });
-      const entries = [
-        box.sealText(`message ${seqno}`, JSON.stringify({ base64, turnId: start?.turnId } satisfies StoredMessage)),
-      ];
-      const message: Op = { type: "update", id, guard: { epoch, last: seqno }, set: { expiresAtMs, proof }, entries };
-      const outcome = await this.#medium.rows.commit([message, ...(start?.storing ?? [])], true);
+      const base64 = apart === undefined ? Buffer.from(payload).toString("base64") : "";
+      const stored: StoredMessage = { base64, turnId: start?.turnId, ...(apart && { apart: apart.place }) };
+      const meta = apart && { form: formInParts, apart: [...apartOf(row), partsOf(apart.place.what, id)] };
+      const set = { expiresAtMs, proof, ...(meta && { meta }) };
+      const entries = [box.sealText(`message ${seqno}`, JSON.stringify(stored))];
+      const message: Op = { type: "update", id, guard: { epoch, last: seqno }, set, entries };
+      const keeping = apart === undefined ? [] : [apart.keeping];
+      const outcome = await this.#medium.rows.commit([message, ...(start?.storing ?? []), ...keeping], true);
       if (outcome.type === "done") return "admitted";
       if (outcome.at > 0) throw new MillraceError("internal", "The turn of this message is there already.");
     }
+  }
+
+  /** Stores the next message of the stream in parts, of a name that no other attempt to store it has. */
+  async #storeApart({ id, last }: Row, box: RowBox, payload: Uint8Array) {
+    const what = `message ${last} ${randomBytes(9).toString("base64url")}` as const;
+    const keeping = await storeParts(this.#medium, { what, of: id, box }, base64Parts(payload));
+    return { place: { what, parts: Math.ceil(payload.length / partBytes) }, keeping };
   }
 
   /** An operation that is refused if a newer attach has the stream. */
@@ -141,7 +172,7 @@ export class Streams {
   }
 
   async #isOver(row: Row): Promise<boolean> {
-    if (row.kind === "stream" && formOf(row) > rowForm) throw otherForm();
+    if (row.kind === "stream" && formOf(row) > formInParts) throw otherForm();
     if (row.kind === "stream" && !this.#medium.sealer.isProven(row)) throw damagedLog();
     return this.#medium.hasExpired(row);
   }
@@ -209,16 +240,21 @@ export class Streams {
         bytes: pageBytes,
       });
       if (entries.length === 0) throw damagedLog();
-      for (const { seq, bytes } of entries) accepted.push(openedMessage(box, seq - 1, bytes));
+      for (const entry of entries) accepted.push(await this.#opened(row, box, entry));
     }
     this.#read.set(name, accepted);
     return accepted;
   }
 
-  async #message(row: Row, box: RowBox, seqno: number): Promise<StoredMessage> {
-    const [entry] = await this.#medium.rows.entries(row.id, seqno, { count: 1, bytes: 1 });
-    if (entry === undefined) throw damagedLog();
-    return JSON.parse(box.openText(`message ${seqno}`, entry.bytes)) as StoredMessage; // sealed by admit
+  async #opened({ id }: Row, box: RowBox, { seq, bytes }: Entry): Promise<AcceptedMessage> {
+    const seqno = seq - 1;
+    const { base64, turnId, apart } = JSON.parse(box.openText(`message ${seqno}`, bytes)) as StoredMessage; // sealed by admit
+    const counts = Array.from({ length: apart?.parts ?? 0 }, () => 1);
+    const texts = apart && (await readParts(this.#medium, { what: apart.what, of: id, box }, counts));
+    if (apart !== undefined && texts === undefined)
+      throw (await this.#medium.rows.get(id))?.kind === "stream" ? damagedLog() : expiredStream();
+    const pieces = (texts ?? [base64]).map((text) => Buffer.from(text, "base64"));
+    return { seqno, payload: Buffer.concat(pieces), turnId };
   }
 
   #ticketDigest(id: string, ticket: Secret): string {
@@ -229,11 +265,6 @@ export class Streams {
   #idOf({ caller, name, clientKey }: StreamName): string {
     return `stream:${this.#medium.sealer.digest("stream", caller, name, clientKey?.reveal() ?? "")}`;
   }
-}
-
-function openedMessage(box: RowBox, seqno: number, bytes: Uint8Array): AcceptedMessage {
-  const { base64, turnId } = JSON.parse(box.openText(`message ${seqno}`, bytes)) as StoredMessage; // sealed by admit
-  return { seqno, payload: Buffer.from(base64, "base64"), turnId };
 }
 
 function spentTicket(): MillraceError {

@@ -86,7 +86,8 @@ export class TurnLog {
   /** The operations that store a turn. The parts of a large request are stored now. */
   async storing({ insert, parts, chain }: ReturnType<TurnLog["begin"]>): Promise<readonly Op[]> {
     if (parts === undefined) return [insert];
-    return [insert, await storeParts(this.#medium, { what: "request", turnId: insert.row.id, box: chain.box }, parts)];
+    const place = { what: "request", of: insert.row.id, box: chain.box } as const;
+    return [insert, await storeParts(this.#medium, place, parts.flat())];
   }
 
   /** As `LogStore.create`: the new turn, or the record of the one that holds its key. */
@@ -222,13 +223,9 @@ export class TurnLog {
     }
   }
 
-  async remove(turnId: TurnId): Promise<void> {
-    await this.#medium.rows.commit(removal(turnId), true);
-  }
-
-  /** Removes a turn, unless another process has taken it over since that claim. */
-  async removeOwn(turnId: TurnId, epoch: number): Promise<void> {
-    await this.#medium.rows.commit(removal(turnId, { epoch }), true);
+  /** Removes a turn; with an epoch, unless another process has taken it over since that claim. */
+  async remove(id: TurnId, epoch?: number): Promise<void> {
+    await this.#medium.rows.commit(removal({ id, kind: "turn", ...(epoch !== undefined && { epoch }) }), true);
   }
 
   #expiring(row: Row, expiresAtMs: number): Pick<RowChange, "expiresAtMs" | "proof"> {

@@ -183,7 +183,7 @@ export class TurnRows {
 
   /** What stands in parts. Throws as `usable` where the turn has gone meanwhile, and `internal` where a part is missing. */
   async texts(what: InParts, turnId: TurnId, box: RowBox, counts: readonly number[]): Promise<readonly string[]> {
-    const texts = await readParts(this.#medium, { what, turnId, box }, counts);
+    const texts = await readParts(this.#medium, { what, of: turnId, box }, counts);
     if (texts === undefined) await this.usable(turnId);
     if (texts === undefined) throw damagedLog();
     return texts;

@@ -3,6 +3,7 @@ import { bestEffort } from "../../base/async.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
 import { writeJson } from "../../base/json.ts";
+import { ownTurn } from "../../base/node/unhurried.ts";
 import { superseded } from "../../log/rows.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { SendResult } from "../../turns/attach.ts";
@@ -70,6 +71,7 @@ export class Inbox {
   async read(messages: AsyncIterable<ClientMessage>, waitsForGaps: boolean, signal: AbortSignal): Promise<void> {
     try {
       for await (const message of messages) {
+        if (hasLargeFile(message)) await ownTurn(); // reading it took its time, and encoding it again does
         this.#take(message, waitsForGaps, signal);
         if (this.#waiting >= mostWaiting || this.#waitingBytes > mostWaitingBytes) await this.#line;
       }
@@ -199,6 +201,12 @@ function isOfMessage(error: unknown): boolean {
   if (!(error instanceof ConnectError)) return false;
   if (isMillraceError(error.cause)) return true; // a limit of bodies
   return [Code.InvalidArgument, Code.ResourceExhausted, Code.Internal].includes(error.code);
+}
+
+function hasLargeFile({ request }: ClientMessage): boolean {
+  const chunk = request.case === "clientChunk" ? request.value.request : undefined;
+  const messages = chunk?.case === "streamUnifiedChatRequest" ? chunk.value.conversation : [];
+  return messages.some(({ files }) => files.some(({ data }) => data.length > mostWaitingBytes));
 }
 
 function misplaced(message: string, hint: string): MillraceError {

@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import { MillraceError } from "../../base/errors.ts";
-import { writeJson } from "../../base/json.ts";
+import { writeJsonApart } from "../../base/json.ts";
+import { ownTurn } from "../../base/node/unhurried.ts";
+import { piecesOf } from "../../base/pieces.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { AskedTurn } from "../../turns/turns.ts";
@@ -12,6 +14,9 @@ import type { RpcParts } from "../http/rpc-handler.ts";
 import { withPdfTexts } from "../pdf/pdf-parts.ts";
 import type { AttachRequest } from "./attach-headers.ts";
 
+/** Characters that are digested in one turn of the event loop. */
+const mostAtOnce = 1 << 20;
+
 /** The turn of a stream's request. @throws MillraceError for a request or a model that cannot be. */
 export async function firstTurn(
   { models, readPdf }: Pick<RpcParts, "models" | "readPdf">,
@@ -19,8 +24,14 @@ export async function firstTurn(
   { chat }: Extract<ClientInput, { type: "request" }>,
   signal: AbortSignal,
 ): Promise<AskedTurn> {
-  const { body } = await withPdfTexts({ messages: contentsOf(chat) }, readPdf);
-  const request = parseChat(chat, (body as { readonly messages: ReturnType<typeof contentsOf> }).messages); // the same, with other parts
+  const files = new Map<Uint8Array, string>();
+  for (const { data } of chat.conversation.flatMap((message) => message.files)) {
+    files.set(data, Buffer.from(data.buffer, data.byteOffset, data.length).toString("base64"));
+    await ownTurn();
+  }
+  const contents = contentsOf(chat, (data) => files.get(data) ?? "");
+  const { body } = await withPdfTexts({ messages: contents }, readPdf);
+  const request = parseChat(chat, (body as { readonly messages: typeof contents }).messages); // the same, with other parts
   const { model, rule } = await models.resolve(request.model, request.reasoningEffort, signal);
   return {
     dialect: "idempotent",
@@ -29,17 +40,17 @@ export async function firstTurn(
     modelNumber: model.number,
     modelRule: rule,
     session: ask.session ?? (chat.conversationId || undefined),
-    ...asked(ask, request, 0),
+    ...(await asked(ask, request, 0)),
   };
 }
 
 /** The turn that follows once every call of the last one has its result: the same model, the same conversation. */
-export function nextTurn(
+export async function nextTurn(
   ask: AttachRequest,
   segment: number,
   last: TurnRecord | undefined,
   { blocks, results }: { readonly blocks: readonly Block[]; readonly results: ReadonlyMap<string, ToolResult> },
-): AskedTurn {
+): Promise<AskedTurn> {
   if (last === undefined) throw new MillraceError("expired", "The earlier answer is no longer kept.");
   const request = continueRequest(last.request, blocks, results);
   return {
@@ -49,28 +60,36 @@ export function nextTurn(
     modelNumber: last.modelNumber,
     modelRule: last.modelRule,
     session: last.session,
-    ...asked(ask, request, segment),
+    ...(await asked(ask, request, segment)),
   };
 }
 
 type StartFields = "caller" | "client" | "project" | "graceMs" | "idempotencyKey" | "fingerprint" | "body";
 
-function asked(
+async function asked(
   { name, client, project, graceMs }: AttachRequest,
   request: TurnRequest,
   segment: number,
-): Pick<AskedTurn, StartFields> {
+): Promise<Pick<AskedTurn, StartFields>> {
   return {
     caller: name.caller,
     client,
     project: project ?? projectFromMessages(request), // now: who looks on later cannot read the request
     graceMs,
     idempotencyKey: undefined, // the numbers of the stream do its work
-    fingerprint: digestOf(["idempotent", name.caller, name.name, segment]),
-    body: digestOf([name.caller, request]),
+    fingerprint: await digestOf(["idempotent", name.caller, name.name, segment]),
+    body: await digestOf([name.caller, request]),
   };
 }
 
-function digestOf(value: unknown): string {
-  return createHash("sha256").update(writeJson(value)).digest("hex");
+async function digestOf(value: unknown): Promise<string> {
+  const hash = createHash("sha256");
+  for (const text of writeJsonApart(value, "text:")) {
+    for (const piece of piecesOf(text, mostAtOnce)) {
+      if (piece.length === mostAtOnce) await ownTurn();
+      hash.update(piece);
+    }
+    hash.update(`:${text.length}`);
+  }
+  return hash.digest("hex");
 }

@@ -21,14 +21,15 @@ const efforts: Readonly<Record<number, ReasoningEffort>> = { 1: "medium", 2: "hi
 
 const formatSchema = z.object({ response_format: formatMembers.response_format });
 
-/** The contents of a conversation's messages, in order, with files as Chat Completions write them: what reads the files of other APIs reads these. */
-export function contentsOf({
-  conversation,
-}: Pick<StreamUnifiedChatRequest, "conversation">): readonly MessageContent[] {
+/** The contents of a conversation's messages, in order, with files as Messages write them: what reads the files of other APIs reads these. */
+export function contentsOf(
+  { conversation }: Pick<StreamUnifiedChatRequest, "conversation">,
+  encode: (data: Uint8Array) => string = base64Encode, // which takes a second for 20 MB
+): readonly MessageContent[] {
   return conversation.map(({ text, files }) => {
     const parts = files.map(({ name, mimeType, data }) => {
-      const file = { filename: name, file_data: `data:${mimeType};base64,${base64Encode(data)}` };
-      return { type: "file", file };
+      const source = { type: "base64", media_type: mimeType, data: encode(data) };
+      return { type: "document", title: name, source };
     });
     return { content: [...(text === "" ? [] : [{ type: "text", text }]), ...parts] };
   });
