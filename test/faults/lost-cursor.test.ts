@@ -2,6 +2,8 @@ import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { createParser } from "eventsource-parser";
 import { expect, test } from "vitest";
+import { detailsOf, rawClient, say, tierNames } from "../../src/gateway/streams/raw-client.fake.ts";
+import { headersOf, newNames } from "../../src/gateway/streams/stream-world.fake.ts";
 import { seqOf } from "../../src/log/event.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
@@ -148,4 +150,37 @@ test.skipIf(process.platform === "win32").for(Object.entries(stores))(
     }
     expect((await ide.report()).messages).toHaveLength(Object.keys(apis).length);
   },
+);
+
+test.skipIf(process.platform === "win32")(
+  "a reader of the stream protocol whose last events died with their gateway is refused by name on every tier, and reads the whole answer from its start",
+  async () => {
+    const home = temporaryHome();
+    const store = await stores["a file"](home);
+    const ide = await simulator({ home, turn: { rate: 800, size, holdAfter: held, thinking: 0 } });
+    const before = await gateway({ home });
+    const streams = tierNames.map((tier) => {
+      const names = newNames();
+      const question = say.request(`stream over ${tier}`, 0, { model });
+      return { tier, names, first: rawClient(before).attach(tier, headersOf(names)).send(question) };
+    });
+    await Promise.all(streams.map(({ first }) => first.until(({ text }) => text !== "")));
+    await store.take();
+    await Promise.all(streams.map(({ first }) => first.until(({ text }) => text.length >= held)));
+    await before.kill();
+    await store.give();
+    const client = rawClient(await gateway({ home }));
+    await ide.release();
+    for (const { tier, names, first } of streams) {
+      const cursor = first.chunks.at(-1)?.eventId ?? "";
+      const lost = client.attach(tier, headersOf(names, cursor, { "x-millrace-intent": "resume" }));
+      expect(detailsOf(await lost.ended)).toMatchObject({ info: { reason: "diverged" } });
+      expect(lost.text).toBe("");
+      const whole = client.attach(tier, headersOf(names, "0", { "x-millrace-intent": "resume" }));
+      expect([tier, await whole.ended]).toEqual([tier, undefined]);
+      expect([whole.text.length, whole.text.slice(0, held)]).toEqual([size, first.text.slice(0, held)]);
+    }
+    expect((await ide.report()).messages).toHaveLength(tierNames.length);
+  },
+  2 * patienceMs,
 );
