@@ -7,7 +7,7 @@ import { nodeLink } from "../../src/client/node/node-link.ts";
 import { resume } from "../../src/client/stream/open-stream.ts";
 import { temporaryHome } from "../support/home.ts";
 import { ask, gateway, openai, patienceMs, simulator } from "../support/world.ts";
-import type { EarlierHome } from "./homes/earlier-home.ts";
+import { type EarlierHome, largeQuestion } from "./homes/earlier-home.ts";
 
 /* Homes of earlier builds (`homes/make-home.ts`): what they stored is read, or told as of another version, and never "damaged". */
 
@@ -51,9 +51,9 @@ async function world(home: EarlierHome, change: (database: DatabaseSync) => void
 }
 
 async function outcomes(home: EarlierHome, { served, stream }: Awaited<ReturnType<typeof world>>) {
-  const keyed = (key: string) =>
+  const keyed = (key: string, question = key) =>
     openai(served)
-      .chat.completions.create(ask(key), { headers: { "idempotency-key": key } })
+      .chat.completions.create(ask(question), { headers: { "idempotency-key": key } })
       .then((answer) => answer.choices[0]?.message.content ?? "")
       .catch((error: unknown) => String(error));
   const response = () =>
@@ -76,6 +76,7 @@ async function outcomes(home: EarlierHome, { served, stream }: Awaited<ReturnTyp
   };
   return {
     finished: await keyed("finished"),
+    ...(home.large !== undefined && { large: await keyed("large", largeQuestion) }),
     running: await keyed("keyed"),
     background: await responded(),
     stream: await streamed(),
@@ -95,10 +96,10 @@ test.each(homes.filter((home) => !hasOtherTables(home)))(
   async (home) => {
     const it = await world(home);
     const found = await outcomes(home, it);
-    expect(found.finished).toBe(home.answer);
+    expect([found.finished, found.large]).toEqual([home.answer, home.large]);
     const { url, key } = it.served;
     const usage = await fetch(`${url}/v1/usage`, { headers: { authorization: `Bearer ${key}` } });
-    expect(await usage.json()).toMatchObject({ data: [{ finished: 1 }] });
+    expect(await usage.json()).toMatchObject({ data: [{ finished: home.large === undefined ? 1 : 2 }] });
     for (const ended of [found.running, found.background, found.stream]) {
       expect(ended).toContain("The IDE's server no longer has this conversation.");
     }

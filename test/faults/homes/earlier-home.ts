@@ -9,9 +9,14 @@ export interface EarlierHome {
   readonly records: Readonly<Record<string, string>>;
   /** Of the finished turn. */
   readonly answer: string;
+  /** Of the large turn; absent of builds that kept none in parts. */
+  readonly large?: string;
   /** The id of the background response. */
   readonly background: string;
   readonly streamKey: string;
   /** Makes `turns.db`. */
   readonly sql: readonly string[];
 }
+
+/** What the large turn asked. */
+export const largeQuestion = "a large question ".repeat(300);

@@ -5,11 +5,12 @@ import { join, resolve } from "node:path";
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 import type * as Simulators from "../../../simulator/index.ts";
 import type * as Gateways from "../../support/gateway-process.ts";
-import type { EarlierHome } from "./earlier-home.ts";
+import { type EarlierHome, largeQuestion } from "./earlier-home.ts";
 
 /**
  * Makes a small home with the build of a work tree, as one JSON text: `node test/faults/homes/make-home.ts TREE > NAME.json`. It holds a
- * finished turn with a key, and four that were running when the gateway was killed: with a key, without one, in the background, and of a stream.
+ * finished turn with a key, a large one, and four that were running when the gateway was killed: with a key, without one, in the background,
+ * and of a stream. A tree whose limits of parts are some KB (`longText`, `largeRequest`, `partLength`) leaves a small home with parts.
  */
 const tree = resolve(process.argv[2] ?? ".");
 const load = async <Module>(...paths: string[]) =>
@@ -35,6 +36,9 @@ const firstText = async (response: Response) => {
 
 const finished = await post("/v1/chat/completions", bodyOf("finished"), { "idempotency-key": "finished" });
 const answer = (await finished.json()) as { choices: { message: { content: string } }[] };
+await ide.setTurn({ rate: 4_000, size: 6_000 });
+const large = await post("/v1/chat/completions", bodyOf(largeQuestion), { "idempotency-key": "large" });
+const largeAnswer = (await large.json()) as typeof answer;
 await ide.setTurn({ rate: 4_000, size: 300, holdAfter: 100 });
 await firstText(
   await post("/v1/chat/completions", { ...bodyOf("keyed"), stream: true }, { "idempotency-key": "keyed" }),
@@ -49,11 +53,11 @@ const client = spawn(process.execPath, [
   gateway.key,
   records,
   model,
-  "stream",
+  largeQuestion,
 ]);
 const stored = await new Promise<string>((done) => client.stdout.once("data", (line: Buffer) => done(String(line))));
 await reading;
-while ((await ide.report()).messages.length < 5) await new Promise((again) => setTimeout(again, 100));
+while ((await ide.report()).messages.length < 6) await new Promise((again) => setTimeout(again, 100));
 await new Promise((written) => setTimeout(written, 1_000));
 await gateway.kill();
 client.kill();
@@ -72,6 +76,7 @@ const made: EarlierHome = {
     records,
   ),
   answer: answer.choices[0]?.message.content ?? "",
+  large: largeAnswer.choices[0]?.message.content ?? "",
   background: ((await background.json()) as { id: string }).id,
   streamKey: (JSON.parse(stored.split("\n")[0] ?? "") as { streamKey: string }).streamKey,
   sql: sqlOf(file),
