@@ -3,6 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { bestEffort } from "../base/async.ts";
 import { Emitter } from "../base/emitter.ts";
 import { writeJson } from "../base/json.ts";
+import { afterRead } from "../base/node/after-read.ts";
 import { gatewayProof } from "../base/node/gateway-proof.ts";
 import { loopbackHosts } from "../base/node/loopback.ts";
 import { Slices } from "../base/node/slices.ts";
@@ -135,7 +136,10 @@ export function openGateway(options: GatewayOptions) {
     };
     const http2 = (incoming: Http2ServerRequest, outgoing: Http2ServerResponse) => {
       if (handleRpc !== undefined && rpc !== undefined && isFor(rpc, incoming)) return handleRpc(incoming, outgoing);
-      const response = Object.defineProperty(outgoing, "destroyed", { get: () => outgoing.stream.destroyed });
+      const response = Object.defineProperties(outgoing, {
+        destroyed: { get: () => outgoing.stream.destroyed },
+        destroy: { value: () => afterRead(() => outgoing.stream.destroy()) },
+      });
       http1(incoming as unknown as IncomingMessage, response as unknown as ServerResponse); // all that a handler asks of them
     };
     const listening = await listen(listenOptions, {

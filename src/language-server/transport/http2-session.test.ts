@@ -65,6 +65,19 @@ test("a connection that was silent for 20 s is tested by a ping before it is use
   expect(connection.ready).toBe(session);
 });
 
+test("a connection that is closed by what an answer brought ends after the read that brought it", async () => {
+  const { endpoint } = await serve();
+  const { connection } = connectionTo(endpoint);
+  const session = await connection.open();
+  const [first, second] = [0, 1].map(() => session.request({ ":path": "/", ":method": "POST" }));
+  second?.on("error", () => {});
+  await new Promise((resolve) => first?.once("response", resolve));
+  connection.close();
+  expect([session.destroyed, connection.ready]).toEqual([false, undefined]);
+  await once(session, "close");
+  expect(session.destroyed).toBe(true);
+});
+
 test("a connection whose ping is not answered within 5 s is given up for a new one", async () => {
   const silent = createNetServer((socket) => {
     sockets.push(socket);

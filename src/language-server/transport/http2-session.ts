@@ -6,6 +6,7 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import type { Clock } from "../../base/clock.ts";
+import { afterRead } from "../../base/node/after-read.ts";
 import { baseUrl, closedHere, type Endpoint } from "./endpoint.ts";
 import { type CheckHolder, openSocket } from "./open-socket.ts";
 
@@ -88,7 +89,8 @@ export class Http2Connection {
   close(): void {
     this.#closed = true;
     clearInterval(this.#watch);
-    this.#session?.destroy();
+    const session = this.#session;
+    if (session !== undefined) afterRead(() => session.destroy());
     this.#session = undefined;
   }
 

@@ -5,6 +5,7 @@ import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, endStreamFlag, endStreamToJson, errorToJson } from "@connectrpc/connect/protocol-connect";
 import { isMillraceError, MillraceError, toMillraceError } from "../../../base/errors.ts";
 import { writeJson } from "../../../base/json.ts";
+import { afterRead } from "../../../base/node/after-read.ts";
 import { encodeInterruption, encodeRefusal, type Reason, refusal } from "../../dialects/idempotent/errors.ts";
 import { Refusal } from "../../http/refusal.ts";
 import type { RpcParts, RpcRequest, RpcResponse } from "../../http/rpc-handler.ts";
@@ -76,7 +77,7 @@ export function writeRefusal(
  */
 export function endWith(response: RpcResponse): void {
   response.once("finish", () => {
-    if ("stream" in response) response.stream.close(constants.NGHTTP2_NO_ERROR);
+    if ("stream" in response) afterRead(() => response.stream.close(constants.NGHTTP2_NO_ERROR));
   });
 }
 

@@ -15,6 +15,7 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
+import { afterRead } from "../../../base/node/after-read.ts";
 import { encodeRefusal } from "../../dialects/idempotent/errors.ts";
 import type { BodyMemory } from "../../http/body.ts";
 import type { RpcRequest, RpcResponse } from "../../http/rpc-handler.ts";
@@ -57,7 +58,7 @@ export function rpcServer({
     if (methodKind === "bidi_streaming" && request.httpVersionMajor < 2)
       return writeRefusal(request, response, { error: needsHttp2(name), status: 505, closes: true });
     endWith(response);
-    void answer(handle, request, response, caller).catch(() => response.destroy()); // the connection is gone, or is of no more use
+    void answer(handle, request, response, caller).catch(() => afterRead(() => response.destroy())); // the connection is gone, or is of no more use
   };
 
   async function answer(
