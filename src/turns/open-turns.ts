@@ -39,22 +39,13 @@ export function openTurns(options: TurnsOptions) {
   const refusals = new Refusals(options);
   const backOff = new BackOff(() => clock.now());
   const recall = continuity && openRecall({ store, continuity, clock, owner });
-  const starter = new TurnStarter({
-    ...options,
-    events,
-    readers,
-    queue,
-    refusals,
-    backOff,
-    continuity,
-    recall,
-    running,
-  });
+  const parts = { ...options, events, readers, queue, refusals, backOff, continuity, recall, running };
+  const starter = new TurnStarter(parts);
   const { stopping } = running;
   const { survivesRestart } = store.capabilities;
   const upkeep = Promise.all([
     survivesRestart && refusals.recall(store, owner),
-    survivesRestart && adoptLeft({ ...options, events, queue, continuity, recall, running, readers }, stopping),
+    survivesRestart && adoptLeft(parts, stopping),
     sweepEachMinute(options, events, stopping),
     notes && archiveOrphanedTrajectories({ notes, store, clock, owner, archive, isKept }, stopping),
   ]);
@@ -62,7 +53,7 @@ export function openTurns(options: TurnsOptions) {
     ...reads,
     /** As of `TurnStarter`. */
     start: (...asked: Parameters<TurnStarter["start"]>) => starter.start(...asked),
-    attach: openAttach({ ...options, readers, reads, starter, backOff, running }),
+    attach: openAttach({ ...parts, reads, starter }),
     /** Resolves once the turn has ended, in any process. Throws as `follow` does. */
     untilEnded: (turnId: TurnId, signal: AbortSignal) => store.untilEnded(turnId, signal),
     /**
