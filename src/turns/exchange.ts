@@ -200,8 +200,10 @@ class Dialogue {
       await this.#archive();
     }
     if (keep !== undefined && end.type === "finished") await this.#options.conversation?.foretell(this.#cascadeId, end);
+    const isLong = end.type === "finished" && end.text.length > readAtOnce;
+    if (isLong) await ownTurn(); // it was read and judged
     const isStored = (await this.#deliver([...events, ...verdict.usage, end])) === "ended";
-    if (end.type === "finished" && end.text.length > readAtOnce) await ownTurn(); // readers of a long answer read its end now
+    if (isLong) await ownTurn(); // readers of a long answer read its end now
     if (keep === undefined || !isStored) return; // without its end in the log the turn may go on elsewhere, in this trajectory
     keep();
     this.#isLeft = false;
