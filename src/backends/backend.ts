@@ -167,9 +167,6 @@ export function mergeDeltas(bodies: readonly TurnEventBody[]): readonly TurnEven
 function join(a: TurnEventBody, b: TurnEventBody): TurnEventBody | undefined {
   if (a.type === "text" && b.type === "text") return { type: "text", delta: a.delta + b.delta };
   if (a.type === "thinking" && b.type === "thinking") return { type: "thinking", delta: a.delta + b.delta };
-  if (a.type === "tool_call" && b.type === "tool_call" && a.callId === b.callId && !a.done) {
-    return { ...b, argumentsDelta: a.argumentsDelta + b.argumentsDelta };
-  }
   return undefined;
 }
 

@@ -47,17 +47,17 @@ test("text that the upstream changed meanwhile becomes a rewrite, and the sum is
   );
 });
 
-test("tool calls keep the ids that the log gave them, and only what is missing of their arguments is added", () => {
-  const call = (callId: string, argumentsDelta: string, done: boolean): TurnEventBody => ({
+test("tool calls keep the ids that the log gave them, and only those that it lacks are added", () => {
+  const call = (callId: string, argumentsDelta: string, done = true): TurnEventBody => ({
     type: "tool_call",
     callId,
     name: "read",
     argumentsDelta,
     done,
   });
-  const logged = [call("call-1", '{"a":1}', true), call("call-2", '{"b', false)];
-  const again = [call("x", '{"a":', false), call("x", "1}", true), call("y", '{"b":2}', true), call("z", "{}", true)];
-  expect(resumed(logged, again)).toEqual([call("call-2", '":2}', true), call("z", "{}", true)]);
+  const logged = [call("call-1", '{"a":1}'), call("call-2", '{"b', false)];
+  const again = [call("x", '{"a":1}'), call("y", '{"b', false), call("z", "{}")];
+  expect(resumed(logged, again)).toEqual([call("z", "{}")]);
 });
 
 test("usage that the log holds is not said twice; newer usage is", () => {

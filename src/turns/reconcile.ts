@@ -2,17 +2,13 @@ import { writeJson } from "../base/json.ts";
 import type { TurnEventBody } from "../log/event.ts";
 import type { EventStage } from "./event-stage.ts";
 
-interface LoggedCall {
-  readonly callId: string;
-  arguments: string;
-  done: boolean;
-}
+type Call = TurnEventBody & { readonly type: "tool_call" };
 
 /** Adds a log's events up. */
 export function loggedAnswer(events: readonly TurnEventBody[]): {
   readonly text: string;
   readonly thinking: string;
-  readonly calls: readonly Readonly<LoggedCall>[];
+  readonly calls: readonly Call[];
   readonly usage: string | undefined;
   readonly started: boolean;
 } {
@@ -20,31 +16,26 @@ export function loggedAnswer(events: readonly TurnEventBody[]): {
   let thinking = "";
   let usage: string | undefined;
   let started = false;
-  const calls = new Map<string, LoggedCall>();
+  const calls: Call[] = [];
   for (const body of events) {
     if (body.type === "started") started = true;
     else if (body.type === "text") text += body.delta;
     else if (body.type === "thinking") thinking += body.delta;
     else if (body.type === "rewritten") text = body.text;
     else if (body.type === "usage") usage = usageKey(body);
-    else if (body.type === "tool_call") {
-      const call = calls.get(body.callId) ?? { callId: body.callId, arguments: "", done: false };
-      call.arguments += body.argumentsDelta;
-      call.done ||= body.done;
-      calls.set(body.callId, call);
-    }
+    else if (body.type === "tool_call") calls.push(body);
   }
-  return { text, thinking, calls: [...calls.values()], usage, started };
+  return { text, thinking, calls, usage, started };
 }
 
 /**
  * Receives the answer from its start again, and passes on only the events that the log lacks. Text that the upstream changed meanwhile
- * becomes `rewritten`. Calls keep the ids from the log, matched by their order.
+ * becomes `rewritten`. A call comes whole, so those of the log are told by their number.
  */
 export function reconcile(logged: ReturnType<typeof loggedAnswer>): EventStage {
   const text = textReconciler(logged.text);
   const thinking = thinkingReconciler(logged.thinking);
-  const calls = callReconciler(logged.calls);
+  let calls = 0;
   return {
     push(body) {
       switch (body.type) {
@@ -56,7 +47,7 @@ export function reconcile(logged: ReturnType<typeof loggedAnswer>): EventStage {
         case "thinking":
           return thinking.push(body.delta);
         case "tool_call":
-          return calls.push(body);
+          return ++calls > logged.calls.length ? [body] : [];
         case "usage":
           return usageKey(body) === logged.usage ? [] : [body];
         case "finished":
@@ -115,25 +106,6 @@ function thinkingReconciler(logged: string) {
       const rest = delta.slice(skip);
       skip = Math.max(0, skip - delta.length);
       return rest === "" ? [] : [{ type: "thinking", delta: rest }];
-    },
-  };
-}
-
-function callReconciler(logged: readonly Readonly<LoggedCall>[]) {
-  const seen = new Map<string, { readonly known: Readonly<LoggedCall> | undefined; skip: number }>();
-  return {
-    push(body: TurnEventBody & { readonly type: "tool_call" }): readonly TurnEventBody[] {
-      let call = seen.get(body.callId);
-      if (call === undefined) {
-        const known = logged[seen.size];
-        call = { known, skip: known?.arguments.length ?? 0 };
-        seen.set(body.callId, call);
-      }
-      if (call.known === undefined) return [body];
-      if (call.known.done) return [];
-      const argumentsDelta = body.argumentsDelta.slice(call.skip);
-      call.skip = Math.max(0, call.skip - body.argumentsDelta.length);
-      return argumentsDelta === "" && !body.done ? [] : [{ ...body, callId: call.known.callId, argumentsDelta }];
     },
   };
 }

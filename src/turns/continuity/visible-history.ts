@@ -28,13 +28,11 @@ export function visibleAnswer(
   events: readonly TurnEventBody[],
   { text }: Pick<TurnEventBody & { readonly type: "finished" }, "text">,
 ): VisibleAnswer {
-  const calls = new Map<string, VisibleAnswer["calls"][number]>();
-  for (const event of events) {
-    if (event.type !== "tool_call") continue;
-    const { callId, name, argumentsDelta } = event;
-    calls.set(callId, { callId, name, arguments: (calls.get(callId)?.arguments ?? "") + argumentsDelta });
-  }
-  return { text, calls: [...calls.values()] };
+  const calls = events.filter((event) => event.type === "tool_call");
+  return {
+    text,
+    calls: calls.map(({ callId, name, argumentsDelta }) => ({ callId, name, arguments: argumentsDelta })),
+  };
 }
 
 /** Whether the prompt of an answer that ends so goes on: the agent waits for the results of its calls. */
