@@ -46,8 +46,9 @@ interface Recording {
   readonly requests: readonly { readonly path: string; readonly body: unknown }[];
 }
 
-/** A part is read by its member where it has no type. */
-const partType = /\[(?:(?:in|out)put_)?(?:text|image|image_url|file)\]\.type$/;
+/** A part is read by its member where it has no type, and so is its source. What a PDF holds is read before (`src/gateway/pdf`). */
+const partType =
+  /\[(?:(?:in|out)put_)?(?:text|image|image_url|file)\]\.type$|\.source\.type$|\[document\]\.source\.data$/;
 
 const recordings = readdirSync(corpus).map(
   (file) => JSON.parse(readFileSync(new URL(file, corpus), "utf8")) as Recording, // our own files
