@@ -5,11 +5,21 @@ import { FakeModels } from "../models/models.fake.ts";
 import type { TurnLifecycle } from "../turns/lifecycle.ts";
 import type { UsageLifecycle } from "../usage/lifecycle.ts";
 import { inMemory } from "./http/in-memory.ts";
+import { idleMeter } from "./idle-meter.fake.ts";
 import { type GatewayOptions, type OpenGateway, openGateway } from "./open-gateway.ts";
 import { ScriptedTurns } from "./scripted-turns.fake.ts";
 
 export const fakeKey = "mr-test-key-0123456789abcdef";
 export const guestKey = "mr-guest-key-0123456789abcdef";
+
+/** What a gateway is given, where the test needs none of it. */
+export const noParts: Pick<GatewayOptions, "meter" | "lendKey" | "adjustDoors" | "issuedKeys" | "ides"> = {
+  meter: idleMeter,
+  lendKey: () => Promise.resolve(undefined),
+  adjustDoors: () => Promise.resolve([]),
+  issuedKeys: () => [],
+  ides: () => Promise.resolve({}),
+};
 
 /** A gateway over fake turns and models and a clock that stands still, with its log lines kept. */
 export interface FakeGateway {
@@ -46,6 +56,7 @@ export function fakeGateway(options: Partial<GatewayOptions> = {}): FakeGateway 
       { name: "owner", key: new Secret(fakeKey) },
       { name: "guest", key: new Secret(guestKey) },
     ],
+    ...noParts,
     version: "0.0.0-test",
     instance: "instance-test",
     ...options,

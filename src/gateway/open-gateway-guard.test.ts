@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { proves } from "../../test/support/proves.ts";
 import { MillraceError } from "../base/errors.ts";
 import { Secret } from "../base/secret.ts";
-import { fakeGateway, fakeKey, guestKey } from "./gateway.fake.ts";
+import { fakeGateway, fakeKey, guestKey, noParts } from "./gateway.fake.ts";
 import { openGateway } from "./open-gateway.ts";
 
 const path = "/v1/chat/completions";
@@ -102,7 +102,7 @@ describe("the guard", () => {
   });
 
   it("does not open without a key, or with a key that is easy to guess", () => {
-    const options = { ...fakeGateway(), log: { write() {} }, version: "", instance: "" };
+    const options = { ...fakeGateway(), ...noParts, log: { write() {} }, version: "", instance: "" };
     const open = (keys: { name: string; key: Secret }[]) => () => openGateway({ ...options, keys });
     expect(open([])).toThrow(MillraceError);
     expect(open([{ name: "k", key: new Secret("") }])).toThrow(/shorter than 16/);

@@ -7,7 +7,7 @@ import { openMemoryLog } from "../log/memory-log.fake.ts";
 import type { LogStore } from "../log/store.ts";
 import { FakeModels } from "../models/models.fake.ts";
 import { type FakeTurns, fakeTurns } from "../turns/turns.fake.ts";
-import { fakeKey } from "./gateway.fake.ts";
+import { fakeKey, noParts } from "./gateway.fake.ts";
 import { inMemory } from "./http/in-memory.ts";
 import { SseReader } from "./http/sse.fake.ts";
 import { openGateway } from "./open-gateway.ts";
@@ -24,6 +24,7 @@ function over(store?: LogStore) {
     clock: real.clock,
     log: { write() {} },
     keys: [{ name: "owner", key: new Secret(fakeKey) }],
+    ...noParts,
     version: "0",
     instance: "i",
   });

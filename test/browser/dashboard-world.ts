@@ -7,6 +7,7 @@ import { fakeConsents } from "../../src/gateway/consents.fake.ts";
 import { readDashboard } from "../../src/gateway/dashboard/dashboard-files.ts";
 import type { KeptSession } from "../../src/gateway/dashboard/dashboard-sessions.ts";
 import type { IssuedKey } from "../../src/gateway/dashboard/inventory.ts";
+import { noParts } from "../../src/gateway/gateway.fake.ts";
 import type { StoreState } from "../../src/gateway/http/options.ts";
 import { openGateway } from "../../src/gateway/open-gateway.ts";
 import { openMemoryLog } from "../../src/log/memory-log.fake.ts";
@@ -154,6 +155,7 @@ export async function dashboardWorld(options: {
   const consents = fakeConsents();
   const open = () =>
     openGateway({
+      ...noParts,
       turns: turns.turns,
       events,
       models: new FakeModels([...someModels, ...manyModels(options.moreModels ?? 0)]),

@@ -114,8 +114,8 @@ export interface TurnParts {
 export interface ListParts {
   readonly turns: Pick<Turns, "list" | "getLabel">;
   readonly models: Pick<Models, "nameOf">;
-  /** The plans' limits and use. Without a meter the routes of these report its absence. */
-  readonly meter?: GatewayMeter;
+  /** The plans' limits and use. */
+  readonly meter: GatewayMeter;
   readonly clock: Clock;
   readonly sessions: DashboardSessions;
 }
@@ -123,20 +123,20 @@ export interface ListParts {
 /** For lists of models. */
 export interface ModelParts {
   readonly models: Models;
-  readonly meter?: Pick<GatewayMeter, "lastUses">;
+  readonly meter: Pick<GatewayMeter, "lastUses">;
 }
 
 /** For the keys of other programs. */
 export interface KeyParts {
   /** Makes a key of `millrace run` work for its client until the signal aborts; with `door` at a port of its own too (0 for a free one), which it answers. */
-  readonly lendKey?: (
+  readonly lendKey: (
     lent: { readonly client: string; readonly key: Secret; readonly door: number | undefined },
     until: AbortSignal,
   ) => Promise<number | undefined>;
   /** Opens and closes doors as the list of keys has them now; answers why others cannot be opened. */
-  readonly adjustDoors?: () => Promise<readonly string[]>;
-  /** The keys that the owner made for others; none where this gateway has no file of them. */
-  readonly issuedKeys?: () => readonly IssuedKey[];
+  readonly adjustDoors: () => Promise<readonly string[]>;
+  /** The keys that the owner made for others. */
+  readonly issuedKeys: () => readonly IssuedKey[];
   readonly turns: Pick<Turns, "list">;
   /** Aborts when the gateway stops, before its turns do. */
   readonly stopping: AbortSignal;
@@ -155,7 +155,7 @@ export interface PageParts
   /** Another text once the pause, the store, the IDEs, or what was refused and blocked may have changed. */
   readonly state: () => string;
   /** The IDEs found with doctor's verdicts: plain JSON without secrets. */
-  readonly ides?: () => Promise<unknown>;
+  readonly ides: () => Promise<unknown>;
   /** The user's consents; without it, nothing there needs one. */
   readonly consents?: ConsentBook;
   /** How long an ended turn's texts are kept, ms; two hours by default. */
@@ -182,7 +182,7 @@ export interface StatusParts {
   readonly turns: Pick<Turns, "blocked" | "load">;
   readonly models: Pick<Models, "nameOf">;
   readonly metrics: GatewayMetrics;
-  readonly meter?: Pick<GatewayMeter, "limits">;
+  readonly meter: Pick<GatewayMeter, "limits">;
   /** The agent programs that were started. */
   readonly agents?: () => Promise<readonly AgentStats[]>;
   /** Bytes that the event log takes on disk; undefined where it has no file. */

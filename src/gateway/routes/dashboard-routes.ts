@@ -93,13 +93,7 @@ export const dashboardRoutes = [
   defineOwnerRoute("page", "GET /dashboard/api/ides", {
     summary: "The IDEs found, with doctor's findings. Only for the owner.",
     answer: idesSchema,
-    async handle(parts) {
-      if (parts.ides === undefined)
-        throw new Refusal("not_available", "This gateway does not look for IDEs.", {
-          hint: "Start it with `millrace serve`.",
-        });
-      return jsonResponse(await parts.ides());
-    },
+    handle: async ({ ides }) => jsonResponse(await ides()),
   }),
   defineRoute("page", "POST /dashboard/api/link", {
     summary: "Makes a link that signs in one browser to the dashboard, once.",

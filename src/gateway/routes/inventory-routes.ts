@@ -11,7 +11,7 @@ export const inventoryRoutes = [
     answer: z.object({ object: z.literal("list"), data: z.array(keySchema) }),
     async handle({ issuedKeys, turns }) {
       const running = new Map<string, number>();
-      const keys = issuedKeys?.() ?? [];
+      const keys = issuedKeys();
       if (keys.length > 0)
         for (const { caller } of await turns.list({ open: true, limit: mostCounted }))
           running.set(caller, (running.get(caller) ?? 0) + 1);

@@ -33,7 +33,7 @@ export async function modelsInOrder(
 /** Without a history that can be read, no last use is known. */
 function lastUsesOf(meter: ModelParts["meter"], models: readonly Model[]): ReadonlyMap<string, number> {
   try {
-    return meter?.lastUses(models.map(({ uid }) => uid)) ?? new Map();
+    return meter.lastUses(models.map(({ uid }) => uid));
   } catch (error) {
     if (isDegraded(error)) return new Map();
     throw error;

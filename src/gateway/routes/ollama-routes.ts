@@ -69,7 +69,7 @@ export const ollamaRoutes = [
   }),
 ];
 
-async function askedModel(parts: ModelParts, c: GatewayContext, json: unknown): Promise<Model> {
+async function askedModel(parts: Pick<ModelParts, "models">, c: GatewayContext, json: unknown): Promise<Model> {
   const { model: asked, name } = json as { readonly model?: unknown; readonly name?: unknown }; // an object, or neither
   const wanted = asked ?? name;
   if (typeof wanted !== "string" || wanted === "") throw refuse("model", nameAModel("/api/tags"));

@@ -14,7 +14,7 @@ export const plainRoutes = [
     guard: "owner",
     answers: "text",
     async handle(parts, c) {
-      const limits = await parts.meter?.limits({ wait: false }, c.signal);
+      const limits = await parts.meter.limits({ wait: false }, c.signal);
       const { text, contentType } = await parts.metrics.write({
         limits,
         logBytes: parts.logBytes?.(),

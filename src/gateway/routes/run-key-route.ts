@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { MillraceError } from "../../base/errors.ts";
 import { Secret } from "../../base/secret.ts";
 import { parseBody } from "../dialects/parse-body.ts";
 import { jsonResponse, linesHeaders } from "../http/reply.ts";
@@ -22,7 +21,6 @@ export const runKeyRoute = defineRoute("keys", "POST /dashboard/api/run-key", {
   answers: "ndjson",
   async handle({ lendKey, stopping }, c, { json }) {
     const { client, key, door } = parseBody(asked, json);
-    if (lendKey === undefined) throw new MillraceError("invalid_request", "This gateway lends no keys.");
     const over = AbortSignal.any([c.signal, stopping]);
     const port = await lendKey({ client, key: new Secret(key), door }, over);
     return {
@@ -43,7 +41,5 @@ export const doorsRoute = defineRoute("keys", "POST /dashboard/api/doors", {
   summary: "Opens and closes the doors of keys as their list says now (`millrace keys`). Only for the owner.",
   guard: "owner",
   answer: z.object({ object: z.literal("doors"), problems: z.array(z.string()) }),
-  async handle({ adjustDoors }) {
-    return jsonResponse({ object: "doors", problems: (await adjustDoors?.()) ?? [] });
-  },
+  handle: async ({ adjustDoors }) => jsonResponse({ object: "doors", problems: await adjustDoors() }),
 });

@@ -13,7 +13,6 @@ import type { GatewayContext, ListParts } from "../http/context.ts";
 import { jsonResponse } from "../http/reply.ts";
 import { defineOwnerRoute, oneOf } from "./route.ts";
 import { orExpired } from "./turns-routes.ts";
-import { metered } from "./usage-routes.ts";
 
 const outcomes = ["finished", "failed", "cancelled"] as const;
 const defaultSince = "30d";
@@ -60,7 +59,7 @@ export const turnHistoryRoutes = [
       width: "seconds of each part, in place of `bars`",
     },
     answer: turnBarsSchema,
-    handle: metered(async (meter, parts, c) => {
+    async handle(parts, c) {
       const filter = filterOf(parts, c);
       const bars = Math.max(1, wholeNumber(c, "bars", 48, mostBars));
       const spanMs = filter.untilMs - filter.sinceMs;
@@ -69,8 +68,8 @@ export const turnHistoryRoutes = [
       // Sums are kept for quarters of an hour: bars that are longer end with one.
       const widthMs = least < quarterMs ? least : Math.ceil(least / quarterMs) * quarterMs;
       const nameOf = (uid: string) => parts.models.nameOf(uid);
-      return jsonResponse(encodeTurnBars(await meter.ask("turnBars", filter, widthMs), nameOf));
-    }),
+      return jsonResponse(encodeTurnBars(await parts.meter.ask("turnBars", filter, widthMs), nameOf));
+    },
   }),
   defineOwnerRoute("lists", "GET /dashboard/api/usage/turns", {
     summary:
@@ -84,9 +83,9 @@ export const turnHistoryRoutes = [
       totals: "`0`: none, which is faster",
     },
     answer: turnPageSchema,
-    handle: metered(async (meter, parts, c) => {
+    async handle(parts, c) {
       const { models } = parts;
-      const page = await meter.ask("turnPage", {
+      const page = await parts.meter.ask("turnPage", {
         ...filterOf(parts, c),
         order: oneOf(c, "sort", turnOrders) ?? "time",
         descending: oneOf(c, "order", ["asc", "desc"]) !== "asc",
@@ -97,7 +96,7 @@ export const turnHistoryRoutes = [
       const encoded = encodeTurnPage(page, (uid) => models.nameOf(uid));
       if (!parts.sessions.showsTexts(c.headers) || encoded.data.length > mostQuestions) return jsonResponse(encoded);
       return jsonResponse({ ...encoded, data: await withQuestions(parts, encoded.data) });
-    }),
+    },
   }),
 ];
 

@@ -99,7 +99,3 @@ describe("GET /v1/usage", () => {
     expect(health).toEqual({ status: "ok", name: "millrace" });
   });
 });
-
-it("a gateway without a meter says so", async () => {
-  expect((await fakeGateway().request("/v1/limits")).status).toBe(501);
-});

@@ -4,10 +4,8 @@ import { keptDays } from "../../usage/history/retention.ts";
 import { limitsHistorySchema } from "../../usage/limits-history.ts";
 import { parseSince, parseTime } from "../../usage/since.ts";
 import { encodeUsageDays, usageDaysSchema } from "../../usage/usage-days-envelope.ts";
-import type { GatewayContext, ListParts } from "../http/context.ts";
-import type { GatewayMeter } from "../http/options.ts";
-import { Refusal } from "../http/refusal.ts";
-import { jsonResponse, type Reply } from "../http/reply.ts";
+import type { GatewayContext } from "../http/context.ts";
+import { jsonResponse } from "../http/reply.ts";
 import { defineOwnerRoute, oneOf } from "./route.ts";
 
 const defaultSince = "7d";
@@ -22,26 +20,26 @@ export const usageRoutes = [
     summary: "What is left of the plans. Only for the owner.",
     query: wait,
     answer: limitsSchema,
-    handle: metered(async (meter, _gateway, c) => {
+    async handle({ meter }, c) {
       // `?wait=0` answers at once with the last reading; otherwise a stale reading is renewed first
       const limits = await meter.limits({ wait: c.query("wait") !== "0" }, c.signal);
       return jsonResponse(encodeLimits(limits));
-    }),
+    },
   }),
   defineOwnerRoute("lists", "GET /dashboard/api/limits/history", {
     summary: "How much of each limit was used, over time. Only for the owner.",
     query: { since: "`7d`, a day or an instant" },
     answer: limitsHistorySchema,
-    handle: metered(async (meter, { clock }, c) => {
+    async handle({ meter, clock }, c) {
       const sinceMs = parseSince(c.query("since") ?? defaultSince, clock.now(), "since");
       return jsonResponse(await meter.ask("limitsHistory", sinceMs, clock.now() + 1));
-    }),
+    },
   }),
   defineOwnerRoute("lists", "GET /v1/usage", {
     summary: "What turns used.",
     query: { since: "`7d`, a day or an instant", until: "the same", by: "what to sum by", time_zone: "for days" },
     answer: usageSchema,
-    handle: metered(async (meter, { clock, models }, c) => {
+    async handle({ meter, clock, models }, c) {
       const now = clock.now();
       const query = {
         sinceMs: parseSince(c.query("since") ?? defaultSince, now, "since"),
@@ -51,13 +49,13 @@ export const usageRoutes = [
       };
       const report = { ...(await meter.ask("usage", query)), elsewhere: await meter.elsewhere(query) };
       return jsonResponse(encodeUsage(report, (uid) => models.nameOf(uid)));
-    }),
+    },
   }),
   defineOwnerRoute("lists", "GET /dashboard/api/usage/days", {
     summary: "What each model used on each day.",
     query: { since: "`30d`, a day or an instant; 400 days at most", until: "the same", time_zone: "whose days" },
     answer: usageDaysSchema,
-    handle: metered(async (meter, { clock, models }, c) => {
+    async handle({ meter, clock, models }, c) {
       const now = clock.now();
       const sinceMs = parseSince(c.query("since") ?? defaultDaysSince, now, "since");
       const query = {
@@ -66,23 +64,11 @@ export const usageRoutes = [
         timeZone: c.query("time_zone") ?? "UTC",
       };
       return jsonResponse(encodeUsageDays(await meter.ask("usageDays", query), (uid) => models.nameOf(uid)));
-    }),
+    },
   }),
 ];
 
 function untilOf(c: GatewayContext, now: number): number {
   const until = c.query("until");
   return until === undefined ? now + 1 : parseTime(until, now, "until");
-}
-
-/** A handler that gets the meter; 501 where the gateway has none. */
-export function metered(
-  then: (meter: GatewayMeter, parts: ListParts, c: GatewayContext) => Reply | Promise<Reply>,
-): (parts: ListParts, c: GatewayContext) => Reply | Promise<Reply> {
-  return (parts, c) => {
-    if (parts.meter !== undefined) return then(parts.meter, parts, c);
-    throw new Refusal("not_available", "This gateway runs without a meter.", {
-      hint: "Start it with `millrace serve`.",
-    });
-  };
 }
