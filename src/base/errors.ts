@@ -100,7 +100,6 @@ export const refusals = {
   too_large: { code: "invalid_request", status: 413 },
   unknown_coding: { code: "invalid_request", status: 415 },
   no_upgrade: { code: "invalid_request", status: 426 },
-  not_available: { code: "invalid_request", status: 501 },
 } as const satisfies Readonly<Record<string, { readonly code: ErrorCode; readonly status: number }>>;
 
 /** The `reason` in an error's details, if it has one. */
