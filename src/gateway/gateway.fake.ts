@@ -3,14 +3,23 @@ import { Emitter } from "../base/emitter.ts";
 import { Secret } from "../base/secret.ts";
 import { FakeModels } from "../models/models.fake.ts";
 import type { TurnLifecycle } from "../turns/lifecycle.ts";
+import { openHistory } from "../usage/history/sqlite-history.ts";
 import type { UsageLifecycle } from "../usage/lifecycle.ts";
+import { reportsOf } from "../usage/reports.ts";
 import { inMemory } from "./http/in-memory.ts";
-import { idleMeter } from "./idle-meter.fake.ts";
 import { type GatewayOptions, type OpenGateway, openGateway } from "./open-gateway.ts";
 import { ScriptedTurns } from "./scripted-turns.fake.ts";
 
 export const fakeKey = "mr-test-key-0123456789abcdef";
 export const guestKey = "mr-guest-key-0123456789abcdef";
+
+/** A meter that has no readings and keeps nothing. Its time is 1 s where the caller waits for a reading, else 0. */
+export const idleMeter: GatewayOptions["meter"] = {
+  limits: async ({ wait }) => ({ nowMs: wait ? 1000 : 0, readings: [], errors: [] }),
+  elsewhere: () => Promise.resolve(undefined),
+  ask: reportsOf(openHistory({ file: ":memory:" })),
+  lastUses: () => new Map(),
+};
 
 /** What a gateway is given, where the test needs none of it. */
 export const noParts: Pick<GatewayOptions, "meter" | "lendKey" | "adjustDoors" | "issuedKeys" | "ides"> = {

@@ -10,7 +10,7 @@ import { snapshotOf } from "../../usage/snapshot.fake.ts";
 import { fakeConsents } from "../consents.fake.ts";
 import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
 import { encodeOpenAiError } from "../dialects/openai-errors.ts";
-import { fakeGateway } from "../gateway.fake.ts";
+import { fakeGateway, idleMeter } from "../gateway.fake.ts";
 import type { GatewayParts } from "../http/context.ts";
 import { jsonResponse } from "../http/reply.ts";
 import {
@@ -22,7 +22,6 @@ import {
   startsTurn,
 } from "../http/route-headers.ts";
 import { SseReader } from "../http/sse.fake.ts";
-import { idleMeter } from "../idle-meter.fake.ts";
 import { routes } from "./all-routes.ts";
 import { answerHeaders, openApiDocument } from "./openapi.ts";
 import { defineRoute } from "./route.ts";
