@@ -43,7 +43,7 @@ export type TurnEventBody =
     }
   | { readonly type: "text"; readonly delta: string }
   | { readonly type: "thinking"; readonly delta: string }
-  /** Arguments grow by `argumentsDelta`; `done` is set once, on the last delta of the call (which may be empty). */
+  /** A call comes whole, in one event: `argumentsDelta` are all its arguments. `done` is false where the answer broke off in them. */
   | {
       readonly type: "tool_call";
       readonly callId: string;
