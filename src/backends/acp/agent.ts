@@ -116,11 +116,10 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions) {
   };
 }
 
-/** `permissions`: how many calls of the client's tools it asked permission for. */
 async function statsOf(process: AgentProcess) {
-  const { child, startupMs, sessions, runningTurns, permissions } = process;
+  const { child, startupMs, sessions, runningTurns } = process;
   const rssBytes = await child.rssBytes();
-  return { pid: child.pid, rssBytes, startupMs, sessions: sessions.size, runningTurns, permissions };
+  return { pid: child.pid, rssBytes, startupMs, sessions: sessions.size, runningTurns };
 }
 
 /**

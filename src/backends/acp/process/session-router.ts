@@ -22,8 +22,6 @@ const vendorMethods: ReadonlySet<string> = new Set(Object.values(devinMethods));
 
 /** Finds the session of each message, and answers the agent's requests to its client. */
 export class SessionRouter implements PeerHandlers {
-  /** How many permissions were given. */
-  granted = 0;
   /** Set by the owner of the sessions. */
   readerOf: (sessionId: string) => SessionReader | undefined = () => undefined;
 
@@ -55,7 +53,6 @@ export class SessionRouter implements PeerHandlers {
   #decide(params: JsonObject): object {
     const { toolCall, options } = params;
     const isOurs = isObject(toolCall) && this.#reader(params)?.permission(toolCall) === true;
-    if (isOurs) this.granted++;
     const entries: readonly unknown[] = Array.isArray(options) ? options : [];
     const wanted = isOurs ? "allow_once" : "reject_once";
     const choice = entries.find((option) => isObject(option) && option["kind"] === wanted);

@@ -116,11 +116,6 @@ export class AgentProcess implements SessionProcess {
     return this.#sessions;
   }
 
-  /** How many calls of the client's tools the agent asked permission for. */
-  get permissions(): number {
-    return this.#connection.router.granted;
-  }
-
   get runningTurns(): number {
     return [...this.sessions.values()].filter(({ works }) => works).length;
   }

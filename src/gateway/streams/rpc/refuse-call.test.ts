@@ -1,9 +1,11 @@
+import { EventEmitter } from "node:events";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { BidiService, ChatService } from "../../../proto/aiserver/v1/chat_pb.ts";
 import { fakeKey } from "../../gateway.fake.ts";
 import { detailsOf, rawClient, say, tierNames } from "../raw-client.fake.ts";
 import { headersOf, newNames, streamWorld } from "../stream-world.fake.ts";
+import { endWith } from "./refuse-call.ts";
 
 const unauthorized = { number: 38, info: { code: "unauthenticated" } };
 const failureOf = (call: Promise<unknown>): Promise<ConnectError> =>
@@ -48,6 +50,17 @@ describe("a call that the guard turns away has details, so that an original clie
       details: [{ type: "aiserver.v1.ErrorDetails" }],
     });
   });
+});
+
+test("a stream of HTTP/2 that is over ends outside of the read that its answer may be written in", async () => {
+  const codes: number[] = [];
+  const stream = { close: (code: number) => codes.push(code) };
+  const response = Object.assign(new EventEmitter(), { stream });
+  endWith(response as unknown as Parameters<typeof endWith>[0]); // all that it asks of one
+  response.emit("finish");
+  expect(codes).toEqual([]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(codes).toEqual([0]);
 });
 
 test("a method that is not served, and a message that is too large, are refused with details", async () => {
