@@ -168,7 +168,7 @@ const told: readonly (readonly [page: string, words: RegExp, file: string, const
   ["agents", /in its first (20) (minute)s/, "backends/backend.ts", /longestCallMs = ([^;]+)/],
   ["agents", /ends (ten) (minute)s after its last answer/, "backends/acp/host/hosts.ts", /aloneMs = ([\d_]+)/],
   ["agents", /at most after (an) (hour)/, "backends/acp/host/host.ts", /longestAloneMs = ([^;]+)/],
-  ["agents", /does not ask for its tools within (3) (s)/, "backends/acp/turn/begin-turn.ts", /listMs = ([^;]+)/],
+  ["agents", /does not ask for its tools within (3) (s)/, "backends/acp/session/session-tools.ts", /listMs = ([^;]+)/],
   ["agents", /wrote nothing for (10) (s)/, "backends/acp/process/agent-starter.ts", /silentMs = ([^;]+)/],
   ["agents", /after (a) (minute) in any case/, "backends/acp/process/agent-starter.ts", /longestMs = ([^;]+)/],
   ["agents", /it fails after (5) (minute)s/, "backends/acp/agent.ts", /defaultSilenceMs = ([^;]+)/],
@@ -202,7 +202,7 @@ const told: readonly (readonly [page: string, words: RegExp, file: string, const
   ["dev/turn-machine", /is away: (5) (s)/, "cli/compose/starting-ide.ts", /startsWithinMs = ([^;]+)/],
   ["dev/turn-machine", /an old service: (40) (s)/, "cli/service/service-plan.ts", /askEveryMs\] = \[([\d_]+)/],
   ["dev/turn-machine", /a request waits (5) (s)/, "backends/acp/process/process-pool.ts", /patienceMs = ([^;]+)/],
-  ["dev/turn-machine", /does not call gone: (1) (min)/, "backends/acp/turn/begin-turn.ts", /reachMs = ([^;]+)/],
+  ["dev/turn-machine", /does not call gone: (1) (min)/, "backends/acp/turn/held-session.ts", /reachMs = ([^;]+)/],
   ["dev/turn-machine", /of a locked session: (a) (minute)/, "backends/acp/agent.ts", /defaultLockedMs = ([^;]+)/],
   [
     "agents",

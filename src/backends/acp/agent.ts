@@ -1,4 +1,3 @@
-import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";
 import type { Doors } from "../../base/node/door.ts";
@@ -11,11 +10,11 @@ import { agentError } from "./process/errors.ts";
 import { agentFolder } from "./process/prepare-launch.ts";
 import { ProcessPool } from "./process/process-pool.ts";
 import { RelayHub } from "./relay/relay-hub.ts";
-import { type AgentParts, errorContext } from "./session/agent-parts.ts";
 import { AgentProcess } from "./session/agent-process.ts";
 import { MovedSessions } from "./session/moved-sessions.ts";
 import { NativeKnowledge, type ToolWay } from "./session/native-knowledge.ts";
 import { withEfforts } from "./session/session-options.ts";
+import type { AgentParts } from "./turn/acp-turn.ts";
 import { acpBackend } from "./turn/backend.ts";
 import type { StartChild } from "./wire/agent-child.ts";
 import type { AcpModel } from "./wire/session-offer.ts";
@@ -66,16 +65,16 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions) {
   const onHostless = (why: string) => options.events?.emit("agent_hostless", { agent: spec.name, why });
   const hosts = options.hosts && new AgentHosts({ ...options.hosts, agent: spec.name, doors, onHostless }, clock);
   const hub = new RelayHub(agentFolder(spec), doors);
+  const shared = { hub, clock, knowledge: new NativeKnowledge(options.tools ?? "auto") };
   const starter = new AgentStarter(spec, { clock, startChild, hosts });
   const pool = new ProcessPool<AgentProcess>({
     clock,
     warmMs,
     restartMs,
-    start: async (launch, onChild, signal) =>
-      new AgentProcess(await starter.start(launch, onChild, signal), { hub, clock }),
+    start: async (launch, onChild, signal) => new AgentProcess(await starter.start(launch, onChild, signal), shared),
     async takeOver(signal) {
       const { left, isBusy } = await starter.takeOver(signal);
-      const adopted = left.map((each) => [each.key, AgentProcess.adopt(each, { hub, clock })] as const);
+      const adopted = left.map((each) => [each.key, AgentProcess.adopt(each, shared)] as const);
       swept ??= Promise.all([hosts?.sweep(), hub.sweep()]); // after the doors of these were made
       return { left: adopted, isBusy };
     },
@@ -83,9 +82,8 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions) {
   let swept: Promise<unknown> | undefined;
   const moved = new MovedSessions(clock, starter.folder);
   let prompts = 0;
-  const knowledge = new NativeKnowledge(options.tools ?? "auto");
   const onPrompt = () => prompts++;
-  const parts: AgentParts = { spec, clock, pool, hosts, moved, silenceMs, lockedMs, onPrompt, knowledge };
+  const parts: AgentParts = { spec, clock, pool, hosts, moved, silenceMs, lockedMs, onPrompt };
   const signs = {
     name: spec.name,
     heardMs: () => Math.max(pool.startingHeardMs, ...pool.processes.map(({ child }) => child.heardMs)),
@@ -132,17 +130,17 @@ export async function listModels(parts: AgentParts, signal: AbortSignal): Promis
     const lease = await pool.lease(plainLaunch(spec), signal);
     try {
       const session = await lease.process.newSession(signal).catch((error: unknown) => {
-        lease.process.isStale ||= agentError(error, errorContext(parts)).code === "not_signed_in"; // it never learns of a sign-in
+        lease.process.isStale ||= agentError(error, parts).code === "not_signed_in"; // it never learns of a sign-in
         throw error;
       });
-      await bestEffort(session.end({ type: "expired" }));
+      await session.expire();
       return withEfforts(session.options) ?? [{ ...onlyModel, label: lease.process.abilities.name ?? spec.name }];
     } finally {
       lease.release();
     }
   } catch (error) {
     if (signal.aborted) throw error;
-    throw agentError(error, errorContext(parts));
+    throw agentError(error, parts);
   }
 }
 

@@ -1,16 +1,18 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../base/json.ts";
 import { agentError, isLockedSession, isUnknownSession } from "./process/errors.ts";
+import { readReplay } from "./session/replay.ts";
+import { playedSpec } from "./session/session.fake.ts";
 import { quietMode } from "./session/session-options.ts";
 import { UpdateReader } from "./session/updates.ts";
 import { conclude, ignoresTools } from "./turn/conclusion.ts";
-import { readReplay } from "./turn/stored-turn.ts";
 import { JsonLines } from "./wire/lines.ts";
 import { ProcessLoss, RpcError, RpcPeer } from "./wire/rpc-peer.ts";
 import { readSessionOptions } from "./wire/session-offer.ts";
 import { tokensIn, usageEvent } from "./wire/token-counts.ts";
 
-const context = { agent: "devin", vendor: "devin", nowMs: 1_750_000_000_000 } as const;
+const nowMs = 1_750_000_000_000;
+const context = { spec: { ...playedSpec, name: "devin", vendor: "devin" }, clock: { now: () => nowMs } } as const;
 const chunk = (text: string, more: object = {}) => ({
   sessionUpdate: "agent_message_chunk",
   content: { type: "text", text },
@@ -294,7 +296,7 @@ describe("errors", () => {
   ])("a quota's text names its window, and the reset where it has one: %s", (text, window, waitMs) => {
     const error = agentError(new RpcError(-32011, text, { "cognition.ai/errorKind": "quota_exhausted" }), context);
     const named = /at (\S+Z)/.exec(text)?.[1];
-    const resetsAtMs = named === undefined ? waitMs && context.nowMs + waitMs : Date.parse(named);
+    const resetsAtMs = named === undefined ? waitMs && nowMs + waitMs : Date.parse(named);
     expect([error.code, error.details, error.resetsAtMs]).toEqual([
       "quota_exhausted",
       window === undefined ? undefined : { window },
@@ -444,5 +446,5 @@ test.each([
   const reader = new UpdateReader();
   reader.read(tool("execute", { status: "pending" }));
   reader.read({ sessionUpdate: "tool_call_update", toolCallId: "t1", status });
-  expect(ignoresTools(reader, false, { hasNoTools })).toBe(ignores);
+  expect(ignoresTools(reader, false, { ...playedSpec, command: hasNoTools ? "codex-acp" : "played" })).toBe(ignores);
 });

@@ -23,6 +23,8 @@ const lines: readonly object[] = [
   { jsonrpc: "2.0", id: 1, result: { stopReason: "end_turn", usage: { inputTokens: 3 } } },
 ];
 
+const devin = { name: "devin", command: "devin", vendor: "devin" } as const;
+
 /** A whole agent as far as its client reads it: pieces of lines, calls, updates, replies and errors. */
 export const agentTargets: readonly Target[] = [
   {
@@ -47,8 +49,7 @@ export const agentTargets: readonly Target[] = [
         },
       });
       peer.ask("session/prompt", {}, (reply) => {
-        if ("error" in reply)
-          void agentError(reply.error, { agent: "devin", vendor: "devin", nowMs: 1_750_000_000_000 });
+        if ("error" in reply) void agentError(reply.error, { spec: devin, clock: { now: () => 1_750_000_000_000 } });
         else void tokensIn(object(reply.result)["usage"]);
       });
       const reading = new JsonLines();

@@ -39,6 +39,11 @@ export function plainLaunch({ args }: AcpAgentSpec): AgentLaunch {
   return { style: "ask", key: "ask", args };
 }
 
+/** The style of a launch with this key. */
+export function styleOf(key: string): AcpStyle {
+  return key === "ask" ? "ask" : "summarizer";
+}
+
 /** The summarizer's role is to read an execution trace and to write about it. Here it writes what comes next in it. */
 export function framed(rules: string, goesOn: boolean): string {
   const where = goesOn

@@ -107,7 +107,7 @@ export class AgentStarter {
   /** Notes the version of an agent that has answered. */
   #met(initialized: unknown): void {
     const says = readAbilities(initialized);
-    this.agentVersion = `${says.name ?? this.#spec.name} ${says.version ?? ""}`.trim();
+    this.agentVersion = says.program || this.#spec.name;
     const fit = fitOf(this.#spec, says);
     this.newerThan = fit.is === "newer" ? fit.tried : undefined;
   }
@@ -117,7 +117,7 @@ export class AgentStarter {
   }
 
   #startError(error: unknown, child: AgentChild, secrets: readonly string[]): MillraceError {
-    const { name, command, vendor } = this.#spec;
+    const { name, command } = this.#spec;
     const lastLines = withoutSecrets(child.errorTail(), secrets)
       .split("\n")
       .map((line) => quotable(line))
@@ -131,7 +131,7 @@ export class AgentStarter {
         : `The agent "${name}" ended while it was started (${error.message}).`;
       return new MillraceError("upstream_failed", message, { hint: startHint, cause: error, ...details });
     }
-    const translated = agentError(error, { agent: name, command, vendor, nowMs: this.#clock.now() });
+    const translated = agentError(error, { spec: this.#spec, clock: this.#clock });
     if (!isMillraceError(error) && translated.code === "upstream_timeout")
       return new MillraceError(
         "upstream_timeout",

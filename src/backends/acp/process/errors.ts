@@ -1,23 +1,18 @@
+import type { Clock } from "../../../base/clock.ts";
 import { type ErrorCode, isMillraceError, MillraceError, type MillraceErrorOptions } from "../../../base/errors.ts";
 import { isObject, writeJson } from "../../../base/json.ts";
 import { fileProblem } from "../../../base/node/file-problem.ts";
 import { quotable } from "../../../base/shown-text.ts";
 import { type Symptom, symptomError } from "../../../language-server/errors/symptom.ts";
+import type { AcpAgentSpec } from "../known/agent-spec.ts";
 import type { Fit } from "../known/own-settings.ts";
 import { ProcessLoss, RpcError } from "../wire/rpc-peer.ts";
 import { textsIn } from "./error-texts.ts";
 
-/** The facts that translating an error needs: the agent that sent it, and the time. */
-export interface AgentErrorContext {
-  readonly agent: string;
-  /** The program of its configuration; the agent's name where it is not known. */
-  readonly command?: string;
-  readonly vendor: "devin" | "other";
-  readonly nowMs: number;
-  /** Its user lets it act. */
-  readonly allowsActions?: boolean;
-  /** Its settings leave it no tool of its own. */
-  readonly hasNoTools?: boolean;
+/** What translating an error needs: the agent that sent it, and the time. */
+export interface ErrorSource {
+  readonly spec: Pick<AcpAgentSpec, "name" | "command" | "vendor">;
+  readonly clock: Pick<Clock, "now">;
 }
 
 interface Row extends Symptom {
@@ -145,10 +140,10 @@ export function notReached(agent: string): MillraceError {
 }
 
 /** Anything that a call of an agent threw, as ours. */
-export function agentError(error: unknown, context: AgentErrorContext): MillraceError {
+export function agentError(error: unknown, source: ErrorSource): MillraceError {
   if (isMillraceError(error)) return error;
   if (error instanceof Error && error.name === "TimeoutError")
-    return silence(`The agent "${context.agent}" did not answer in time.`, error);
+    return silence(`The agent "${source.spec.name}" did not answer in time.`, error);
   if (error instanceof ProcessLoss)
     return turnFailure(`The agent's process ended (${error.message}).`, { cause: error });
   if (!(error instanceof RpcError))
@@ -161,23 +156,14 @@ export function agentError(error: unknown, context: AgentErrorContext): Millrace
   const detailed = texts.filter((text) => text !== "" && !/^internal error\.?$/i.test(text)); // JSON-RPC's name of the code
   const text = (detailed.length > 0 ? detailed : texts).join("\n");
   const row = rowFor(`${text}\n${marks.join("\n")}`, typeof kind === "string" ? kind : undefined, error.code);
-  return fromRow(row, text, context, error);
+  return fromRow(row, text, source, error);
 }
 
 /** The error that a turn's `agent_stopped` cause names; undefined for a cause that is none. */
-export function stoppedError(cause: string | undefined, context: AgentErrorContext): MillraceError | undefined {
+export function stoppedError(cause: string | undefined, source: ErrorSource): MillraceError | undefined {
   const row = table.find(({ causes }) => cause !== undefined && causes?.includes(cause) === true);
-  if (row !== undefined) return fromRow(row, "", context, undefined);
-  return cause === "error" ? fromRow(other, "", context, undefined) : undefined;
-}
-
-/** An agent whose session has no mode in which it would ask before it acts. */
-export function actsFreely(agent: string, modes: readonly string[]): MillraceError {
-  const offered = modes.length === 0 ? "it has no modes" : `its modes are ${modes.slice(0, 8).join(", ")}`;
-  const message = `Millrace does not use the agent "${agent}": it could act without asking, because ${offered}.`;
-  return new MillraceError("model_not_allowed", message, {
-    hint: "Use another agent. To let this one act on a model's word, write `allow_actions = true` into its entry in config.toml.",
-  });
+  if (row !== undefined) return fromRow(row, "", source, undefined);
+  return cause === "error" ? fromRow(other, "", source, undefined) : undefined;
 }
 
 /** Why an agent is not used whose settings are not for the program that answers; undefined where it is used. `command`: its program's name. */
@@ -262,15 +248,15 @@ function rowFor(text: string, cause: string | undefined, code: number): Row {
   );
 }
 
-function fromRow(row: Row, text: string, context: AgentErrorContext, cause: unknown): MillraceError {
-  const hint = row.hint ?? hintFor(row.code, context);
+function fromRow(row: Row, text: string, source: ErrorSource, cause: unknown): MillraceError {
+  const hint = row.hint ?? hintFor(row.code, source.spec);
   const quoted = row === other && text !== "" ? ` It says: "${quotable(text)}"` : "";
-  const message = row.message.replace("The agent", `The agent "${context.agent}"`) + quoted;
+  const message = row.message.replace("The agent", `The agent "${source.spec.name}"`) + quoted;
   const said = { code: row.code, message, ...(hint === undefined ? {} : { hint }) };
-  return symptomError(said, text, { nowMs: context.nowMs, cause });
+  return symptomError(said, text, { nowMs: source.clock.now(), cause });
 }
 
-function hintFor(code: ErrorCode, { agent, command = agent, vendor }: AgentErrorContext): string | undefined {
+function hintFor(code: ErrorCode, { command, vendor }: ErrorSource["spec"]): string | undefined {
   if (code === "not_signed_in")
     return vendor === "devin"
       ? signInHint

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { FakeClock } from "../../../base/clock.fake.ts";
 import { doorKinds } from "../../../base/node/door.fake.ts";
 import { type Doors, dial, openDoor } from "../../../base/node/door.ts";
 import { shortPath } from "../../../base/node/socket-address.ts";
@@ -94,7 +95,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     const asked = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } };
     expect(await relay.ask("initialize", asked)).toMatchObject({ result: { protocolVersion: "2025-11-25" } });
     expect(await relay.ask("tools/list")).toMatchObject({ result: { tools: [tool] } });
-    await tools.listed;
+    expect(await tools.areListed(new FakeClock())).toBe(true);
     const called = relay.ask("tools/call", { name: "step", arguments: { n: 1 } });
     await expect.poll(() => session.fresh).toMatchObject([{ name: "step", arguments: { n: 1 } }]);
     const { fresh } = session;
@@ -193,7 +194,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     });
     const { tools, server } = await offering(hub);
     expect(await new Relay(server).ask("tools/list")).toMatchObject({ result: { tools: [tool] } });
-    await tools.listed;
+    expect(await tools.areListed(new FakeClock())).toBe(true);
   });
 
   test("the secret is in a file of its user, and not in what an agent may write into a command line", async () => {

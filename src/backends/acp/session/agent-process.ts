@@ -2,18 +2,21 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { bestEffort, deadline, notNeeded, orAborted } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
-import { type JsonObject, writeJson } from "../../../base/json.ts";
+import { writeJson } from "../../../base/json.ts";
 import type { ToolSpec } from "../../backend.ts";
+import type { AcpStyle } from "../known/agent-spec.ts";
+import { styleOf } from "../known/devin.ts";
 import type { OwnSettings } from "../known/own-settings.ts";
 import type { LeftProcess } from "../process/agent-starter.ts";
 import { type Connection, takeOver } from "../process/connection.ts";
 import { isUnknownSession } from "../process/errors.ts";
-import { devinMethods, type SessionReader } from "../process/session-router.ts";
 import type { RelayHub } from "../relay/relay-hub.ts";
 import { type Abilities, readAbilities } from "../wire/abilities.ts";
 import type { AgentChild } from "../wire/agent-child.ts";
 import type { PipePeer } from "../wire/rpc-peer.ts";
 import { readSessionOptions } from "../wire/session-offer.ts";
+import type { NativeKnowledge } from "./native-knowledge.ts";
+import { readReplay, SessionReplay } from "./replay.ts";
 import { Session, type SessionProcess } from "./session.ts";
 import { SessionTools } from "./session-tools.ts";
 
@@ -29,6 +32,7 @@ const memoryEveryMs = 10_000;
 interface Shared {
   readonly hub: RelayHub;
   readonly clock: Clock;
+  readonly knowledge: NativeKnowledge;
 }
 
 /** One process of an agent, past its `initialize`: opens sessions, and passes each message to its session. */
@@ -37,10 +41,12 @@ export class AgentProcess implements SessionProcess {
   /** From its start to its answer to `initialize`; unknown for a process that an earlier gateway started. */
   readonly startupMs: number | undefined;
   readonly abilities: Abilities;
-  /** The settings that it was started with. */
   readonly own: OwnSettings;
+  /** The key of its launch. */
+  readonly launch: string;
   readonly peer: PipePeer;
   readonly clock: Clock;
+  readonly knowledge: NativeKnowledge;
   readonly #connection: Connection;
   readonly #hub: RelayHub;
   readonly #sessions = new Map<string, Session>();
@@ -58,14 +64,16 @@ export class AgentProcess implements SessionProcess {
   /** Called when a prompt has ended, whether or not its events were read. Set by the pool. */
   onIdle: () => void = () => {};
 
-  constructor(connection: Connection, { hub, clock }: Shared) {
-    const { child, own, startupMs, initialized, peer, router } = connection;
+  constructor(connection: Connection, { hub, clock, knowledge }: Shared) {
+    const { child, own, launch, startupMs, initialized, peer, router } = connection;
     this.child = child;
     this.own = own;
+    this.launch = launch;
     this.startupMs = startupMs;
     this.abilities = readAbilities(initialized);
     this.peer = peer;
     this.clock = clock;
+    this.knowledge = knowledge;
     this.#connection = connection;
     this.#hub = hub;
     router.readerOf = (id) => this.#replays.get(id) ?? this.#sessions.get(id);
@@ -96,7 +104,7 @@ export class AgentProcess implements SessionProcess {
     process.note();
     for (const session of [...process.sessions.values()].filter(({ state }) => state.place === "idle")) {
       session.cancel(); // one that was being deleted may still work
-      void bestEffort(session.end({ type: "expired" }));
+      void session.expire();
     }
     void process.#endUntaken();
     return process;
@@ -109,7 +117,11 @@ export class AgentProcess implements SessionProcess {
     await bestEffort(this.clock.sleep(untakenMs, over.signal));
     if (over.signal.aborted) return;
     for (const session of this.sessions.values())
-      if (session.state.place === "left" && !session.works) await bestEffort(session.end({ type: "expired" }));
+      if (session.state.place === "left" && !session.works) await session.expire();
+  }
+
+  get style(): AcpStyle {
+    return styleOf(this.launch);
   }
 
   get sessions(): ReadonlyMap<string, Session> {
@@ -142,15 +154,37 @@ export class AgentProcess implements SessionProcess {
     }
   }
 
+  /** Whether the client's tools are worth an offer to it. */
+  get mayOffer(): boolean {
+    return this.knowledge.mayOffer(this.abilities.program);
+  }
+
+  /**
+   * A new session with these tools as the agent's own; undefined for an agent that does not take them. Whether it does shows before a prompt is
+   * sent: an agent that takes their server asks it for them.
+   */
+  async offerTools(offered: readonly ToolSpec[], signal: AbortSignal): Promise<Session | undefined> {
+    if (!this.mayOffer) return undefined;
+    const session = await this.newSession(signal, offered).catch((error: unknown) => {
+      if (error instanceof NoDoor) return undefined; // as in a home that cannot be written: the tools go in prose
+      throw error;
+    });
+    if (session?.tools === undefined || (await session.tools.areListed(this.clock))) return session;
+    this.knowledge.noteWithout(this.abilities.program);
+    await session.expire();
+    return undefined;
+  }
+
   #discardLate(open: Promise<Session> | undefined): void {
     void bestEffort((async () => (await open)?.end({ type: "expired" }))());
   }
 
-  /** Opens a stored session; `replay` gets the updates that the agent sends before it answers, in order. */
+  /** Opens a stored session, and reads the turn at this place in it, as `readReplay` has it. */
   async loadSession(
     id: string,
+    { fromStep, before }: { readonly fromStep: number; readonly before: number },
     signal: AbortSignal,
-  ): Promise<{ readonly session: Session; readonly replay: readonly JsonObject[] }> {
+  ): Promise<{ readonly session: Session; readonly replayed: ReturnType<typeof readReplay> }> {
     const limit = deadline(signal, sessionMs);
     await orAborted(this.#loads.get(id)?.done ?? Promise.resolve(), limit); // its replay is not this one's
     const replay = new SessionReplay();
@@ -160,7 +194,9 @@ export class AgentProcess implements SessionProcess {
       const session = new Session(this);
       this.#sessions.set(id, session);
       session.open(id, readSessionOptions(reply));
-      return { session, replay: replay.updates };
+      const replayed = readReplay(replay.updates, fromStep, before);
+      session.userMessages = replayed.userMessages;
+      return { session, replayed };
     } finally {
       this.#replays.delete(id);
     }
@@ -302,27 +338,8 @@ export class AgentProcess implements SessionProcess {
 const noTools = { tools: undefined, servers: [] };
 
 /** A session with tools cannot be prepared here: the files for that cannot be made. Nothing was asked. */
-export class NoDoor extends Error {
+class NoDoor extends Error {
   constructor(cause: unknown) {
     super("a session with tools cannot be prepared", { cause });
   }
-}
-
-/** The updates that an agent sends of a session while it loads it, in order. */
-class SessionReplay implements SessionReader {
-  readonly updates: JsonObject[] = [];
-
-  update(update: JsonObject): void {
-    this.updates.push(update);
-  }
-
-  vendor(method: string, params: JsonObject): void {
-    if (method === devinMethods.stopped) this.updates.push({ ...params, sessionUpdate: "agent_stopped" });
-  }
-
-  permission(): boolean {
-    return false;
-  }
-
-  ask(): void {}
 }

@@ -13,7 +13,7 @@ interface Holder {
 export function makeRoom(processes: readonly Holder[]): void {
   const parked = sessionsOf(processes).filter(({ state }) => state.place === "parked");
   const oldest = parked.sort((a, b) => a.restedMs - b.restedMs).slice(0, Math.max(0, parked.length - mostParked));
-  for (const session of oldest) void bestEffort(session.end({ type: "expired" }));
+  for (const session of oldest) void session.expire();
 }
 
 /** Cancels the prompts that wait for any of these calls: the client asked in another way. */

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
+import { MillraceError } from "../../../base/errors.ts";
 import type { Prompt } from "../../backend.ts";
-import type { AcpStyle } from "../known/agent-spec.ts";
 import { framed } from "../known/devin.ts";
+import type { Session } from "./session.ts";
 
 /** Names the instructions, without the mark of their turn: two turns with the same rules differ in nothing else. */
 export function rulesOf({ instructions, mark }: Prompt): string {
@@ -16,15 +17,23 @@ export function rulesOf({ instructions, mark }: Prompt): string {
 export const opening = "This is a request of a program. It is in the blocks after this one.";
 
 /**
- * The texts of a `session/prompt`, one block each: one of ours that is always the same, the instructions, then the conversation. `hasRules`:
- * this session already has the same instructions, so they are left out.
+ * The content blocks of a `session/prompt`: one of ours that is always the same, the instructions, the images, then the conversation.
+ * Instructions that this session has already are left out. Throws `invalid_request` for images that the agent does not take.
  */
-export function promptBlocks(
-  style: AcpStyle,
-  { instructions, text, continues }: Prompt,
-  hasRules: boolean,
-): readonly string[] {
-  const rules = hasRules ? "" : instructions.trim();
-  const before = style === "ask" ? rules : framed(rules, continues !== undefined);
-  return before === "" ? [opening, text] : [opening, before, text];
+export function promptBlocks(session: Session, prompt: Prompt): readonly object[] {
+  const { instructions, text, continues, images } = prompt;
+  const { abilities, style } = session.process;
+  if (images.length > 0 && !abilities.takesImages)
+    throw new MillraceError("invalid_request", "This agent does not accept images.", {
+      hint: "Leave the images out, or ask another model.",
+    });
+  const goesOn = continues !== undefined;
+  const rules = goesOn && session.rules === rulesOf(prompt) ? "" : instructions.trim();
+  const before = style === "ask" ? rules : framed(rules, goesOn);
+  const pictures = images.map(({ mimeType, base64 }) => ({ type: "image", mimeType, data: base64 }));
+  return [textBlock(opening), ...(before === "" ? [] : [textBlock(before)]), ...pictures, textBlock(text)];
+}
+
+function textBlock(text: string): object {
+  return { type: "text", text };
 }

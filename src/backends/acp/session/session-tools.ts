@@ -1,3 +1,5 @@
+import { within } from "../../../base/async.ts";
+import type { Clock } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
 import type { ToolSpec } from "../../backend.ts";
 import { isOwnTool } from "../known/tool-names.ts";
@@ -7,6 +9,8 @@ import type { RelayAddress, RelayedCall, ToRelay } from "../relay/relay-wire.ts"
 
 /** How many calls in a row are refused for their arguments; the next one is the client's to judge. */
 const mostRefused = 5;
+/** How long an agent may take to ask for the tools of a new session, and for changed ones; ms. */
+const listMs = 3_000;
 
 /** The client's tools in one session of an agent: what is offered, over its relay. The calls are in the session's state. */
 export class SessionTools {
@@ -74,9 +78,10 @@ export class SessionTools {
     return this.#spelled;
   }
 
-  /** Resolves once the agent has asked for the tools that are offered now. Never rejects. */
-  get listed(): Promise<void> {
-    return this.#listed.promise;
+  /** Whether the agent asks in time for the tools that are offered now. */
+  async areListed(clock: Clock): Promise<boolean> {
+    const listed = this.#listed.promise.then(() => true);
+    return (await within(listed, listMs, clock)) === true;
   }
 
   /** Whether a tool step that the agent reports is a call of one of these tools. */

@@ -1,10 +1,16 @@
 import { FakeClock } from "../../../base/clock.fake.ts";
+import type { AcpAgentSpec } from "../known/agent-spec.ts";
+import { fencelessSettings } from "../known/own-settings.ts";
 import type { KeptTools } from "../process/kept-process.ts";
 import type { RelayDoor } from "../relay/relay-hub.ts";
 import type { FromRelay, ToRelay } from "../relay/relay-wire.ts";
 import { readSessionOptions } from "../wire/session-offer.ts";
+import { NativeKnowledge } from "./native-knowledge.ts";
 import { Session, type SessionProcess } from "./session.ts";
 import { SessionTools } from "./session-tools.ts";
+
+const names = { name: "played", ide: "played", command: "played" };
+export const playedSpec: AcpAgentSpec = { ...names, vendor: "other", args: [], environment: {}, folder: "" };
 
 /** The process of a test's sessions. Its agent does at once what it is asked; `asked` are the methods. */
 export class PlayedProcess implements SessionProcess {
@@ -16,6 +22,9 @@ export class PlayedProcess implements SessionProcess {
   readonly child = { host: this.host } as unknown as SessionProcess["child"]; // nothing else of it is used
   isStale = false;
   readonly abilities = { canDelete: true, canClose: true } as SessionProcess["abilities"]; // as above
+  readonly own = fencelessSettings(playedSpec);
+  readonly style = "ask";
+  readonly knowledge = new NativeKnowledge("auto");
   readonly peer: SessionProcess["peer"] = {
     nextId: 1,
     ask: (method) => void this.asked.push(method),

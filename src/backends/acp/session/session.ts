@@ -1,7 +1,9 @@
-import { deadline, within } from "../../../base/async.ts";
+import { bestEffort, deadline, orAborted, within } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { isObject, type JsonObject } from "../../../base/json.ts";
-import type { ToolResult } from "../../backend.ts";
+import type { ToolResult, ToolSpec } from "../../backend.ts";
+import type { AcpStyle } from "../known/agent-spec.ts";
+import type { OwnSettings } from "../known/own-settings.ts";
 import { isUnknownSession, turnFailure } from "../process/errors.ts";
 import type { KeptProcess } from "../process/kept-process.ts";
 import type { SessionReader } from "../process/session-router.ts";
@@ -10,9 +12,19 @@ import type { Abilities } from "../wire/abilities.ts";
 import type { AgentChild } from "../wire/agent-child.ts";
 import { type PipePeer, ProcessLoss, type Reply } from "../wire/rpc-peer.ts";
 import { readSessionOptions, type SessionOffer } from "../wire/session-offer.ts";
+import type { NativeKnowledge } from "./native-knowledge.ts";
 import { answered, type PromptEnd, RunningPrompt } from "./running-prompt.ts";
 import type { SessionTools } from "./session-tools.ts";
-import { fresh, newState, noteOf, type SessionEffect, type SessionInput, type SessionState, step } from "./states.ts";
+import {
+  fresh,
+  newState,
+  nextStep,
+  noteOf,
+  type SessionEffect,
+  type SessionInput,
+  type SessionState,
+  step,
+} from "./states.ts";
 import { isWork } from "./updates.ts";
 
 const optionMs = 15_000;
@@ -24,6 +36,10 @@ export interface SessionProcess {
   readonly child: AgentChild;
   readonly peer: Pick<PipePeer, "ask" | "expect" | "nextId" | "notify" | "request">;
   readonly abilities: Abilities;
+  /** The settings that it was started with. */
+  readonly own: OwnSettings;
+  readonly style: AcpStyle;
+  readonly knowledge: NativeKnowledge;
   readonly clock: Clock;
   /** It has to make room for a new process once nothing runs in it. */
   isStale: boolean;
@@ -148,6 +164,23 @@ export class Session implements SessionReader {
     return isTaken;
   }
 
+  /** A turn takes it, unless it is busy. Answers what the turn does here. */
+  goOn(asked: Parameters<typeof nextStep>[0]): ReturnType<typeof nextStep> | "busy" {
+    return this.take(asked.results) ? nextStep(asked, this.#state) : "busy";
+  }
+
+  /** The agent has these tools from now on. False: its prompt waits, and it does not list other tools again. */
+  async offer(offered: readonly ToolSpec[], signal: AbortSignal): Promise<boolean> {
+    const { tools, works, process } = this;
+    const { knowledge, abilities, clock } = process;
+    const isTold = works && tools?.differFrom(offered) === true;
+    if (isTold && !knowledge.mayChange(abilities.program)) return false;
+    tools?.offer(offered);
+    if (!isTold || (await orAborted(tools.areListed(clock), signal))) return true;
+    knowledge.noteUnchanged(abilities.program);
+    return false;
+  }
+
   /** Gives it back for the next turn. */
   release(): void {
     this.restedMs = this.process.clock.monotonic();
@@ -218,6 +251,11 @@ export class Session implements SessionReader {
   async end(input: SessionInput & { readonly type: "discarded" | "expired" | "superseded" | "memory" }): Promise<void> {
     if (!this.step(input)) throw turnFailure(`The session is ${this.#state.place}, so it could not be deleted.`);
     await this.#deleted;
+  }
+
+  /** Ends it, where no turn has it. */
+  async expire(): Promise<void> {
+    await bestEffort(this.end({ type: "expired" }));
   }
 
   async #close(): Promise<void> {

@@ -245,8 +245,7 @@ test.each([
   ["results for a prompt that has ended", ["a", "b"], ended, anew("prompt_ended")],
   ["results where no call waits", ["a"], { ...waits, calls: [] }, anew("nothing_waits")],
   ["a question in a session that is free", undefined, free, "prompt"],
-  ["results whose relay is not back", ["a", "b"], { ...waits, place: "left", relay: "away" }, "wait"],
-  ["any request while a turn has the session", ["a", "b"], { ...waits, place: "running" }, "busy"],
+  ["results whose relay is not back", ["a", "b"], { ...waits, relay: "away" }, anew("relay_away")],
 ] as const)("%s: %j", (_, results, state, next) => {
   expect(nextStep({ hasTools: true, results }, state)).toEqual(next);
 });

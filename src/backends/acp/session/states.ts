@@ -359,19 +359,16 @@ export function mayWait({ calls, relay }: SessionState): boolean {
 }
 
 /**
- * What the next request of a conversation does in its session, which holds exactly the client's history. `prompt`: it is sent.
- * `results`: they go to the prompt that waits. `wait`: the relay is not back to tell. `busy`: another turn has it. Else why everything is
- * asked anew. `hasTools`: the agent gets the client's tools as its own. `results`: the ids of the results that follow the last answer,
- * undefined where anything else follows it. Pure.
+ * What the next request of a conversation does in its session, which holds exactly the client's history and which its turn has taken. `prompt`: it
+ * is sent. `results`: they go to the prompt that waits. Else why everything is asked anew. `hasTools`: the agent gets the client's tools as its own.
+ * `results`: the ids of the results that follow the last answer, undefined where anything else follows it. Pure.
  */
 export function nextStep(
   { hasTools, results }: { readonly hasTools: boolean; readonly results: readonly string[] | undefined },
-  state: SessionState,
-): "prompt" | "results" | "wait" | "busy" | { readonly anew: string } {
-  const { state: taken, effects } = step(state, { type: "taken", results });
-  if (effects.some(({ type }) => type === "refuse")) return "busy";
+  taken: SessionState,
+): "prompt" | "results" | { readonly anew: string } {
   if (taken.relay === "none") return "prompt";
-  if (taken.relay === "away") return "wait";
+  if (taken.relay === "away") return { anew: "relay_away" };
   if (!hasTools) return { anew: "no_tools" };
   const has = given(taken);
   const hasLost = taken.calls.some(({ at }) => at === "lost");

@@ -1,11 +1,30 @@
 import { bestEffort } from "../../../base/async.ts";
-import type { NativePrompt, Prompt, RunOptions } from "../../backend.ts";
-import type { Lease } from "../process/process-pool.ts";
-import type { AgentParts } from "../session/agent-parts.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { splitEffort } from "../../../base/effort.ts";
+import type { Prompt, RunOptions } from "../../backend.ts";
+import type { AgentHosts } from "../host/hosts.ts";
+import type { AcpAgentSpec } from "../known/agent-spec.ts";
+import { launchFor } from "../known/devin.ts";
+import type { Lease, ProcessPool } from "../process/process-pool.ts";
 import type { AgentProcess } from "../session/agent-process.ts";
-import { configure } from "../session/configure.ts";
+import type { ModelWish } from "../session/configure.ts";
 import { cascadeIdOf, makeRoom } from "../session/kept-sessions.ts";
+import type { MovedSessions } from "../session/moved-sessions.ts";
 import type { Session } from "../session/session.ts";
+
+/** The parts that all turns of one agent share. Times in ms. */
+export interface AgentParts {
+  readonly spec: AcpAgentSpec;
+  readonly clock: Clock;
+  readonly pool: ProcessPool<AgentProcess>;
+  readonly hosts: AgentHosts | undefined;
+  readonly moved: MovedSessions;
+  readonly silenceMs: number;
+  /** How long a session that another process holds is waited for. */
+  readonly lockedMs: number;
+  /** Called for each prompt that is sent. */
+  readonly onPrompt: () => void;
+}
 
 /** One turn of this backend: what it asks, and the process and the session that it has. */
 export class AcpTurn {
@@ -18,14 +37,20 @@ export class AcpTurn {
   replaced: string | undefined;
   /** A prompt waits in the session, and has not got the results that this turn brings. */
   owesResults = false;
+  /** The model that is asked for; undefined for the agent's own choice. */
+  readonly wish: ModelWish | undefined;
+  /** Its session, once it has taken one. */
+  session: Session | undefined;
   #lease: Lease<AgentProcess> | undefined;
-  #session: Session | undefined;
 
   constructor(parts: AgentParts, prompt: Prompt, options: RunOptions, signal: AbortSignal) {
     this.parts = parts;
     this.prompt = prompt;
     this.options = options;
     this.signal = signal;
+    const [{ name }, { modelUid }] = [parts.spec, prompt];
+    const id = modelUid.startsWith(`${name}/`) ? modelUid.slice(name.length + 1) : modelUid;
+    this.wish = id === "" || id === "default" ? undefined : { id, ...splitEffort(id) };
   }
 
   /** The turn's process; undefined before it has one. */
@@ -33,59 +58,30 @@ export class AcpTurn {
     return this.#lease?.process;
   }
 
-  get session(): Session | undefined {
-    return this.#session;
+  /** Leases a process that serves the turn's prompt. `recovers`: as `ProcessPool.lease` has it. */
+  async lease(signal: AbortSignal, recovers = false): Promise<AgentProcess> {
+    const { spec, pool } = this.parts;
+    return this.use(await pool.lease(launchFor(spec, this.prompt.form, this.wish?.model), signal, recovers));
   }
 
   /** Takes over the lease, and gives back the one held before. */
   use(lease: Lease<AgentProcess>): AgentProcess {
     if (this.#lease !== lease) this.#lease?.release();
     this.#lease = lease;
-    this.#session = undefined;
+    this.session = undefined;
     return lease.process;
   }
 
-  /** The turn has this session of its process from now on. False: it cannot be had. */
-  take(session: Session, results?: readonly string[]): boolean {
-    return this.#own(session, session.take(results));
-  }
-
-  /** The session that the turn before a restart had. False: it cannot be had. */
-  resume(session: Session): boolean {
-    return this.#own(session, session.step({ type: "resumed" }));
-  }
-
-  #own(session: Session, isOurs: boolean): boolean {
-    if (isOurs) this.#session = session;
-    return isOurs;
-  }
-
-  /** The turn has this session, which is new here, and sets it up for the prompt. */
-  async setUp(process: AgentProcess, session: Session, signal: AbortSignal): Promise<void> {
-    this.take(session);
-    await this.configure(process, session, signal);
-  }
-
-  async configure(process: AgentProcess, session: Session, signal: AbortSignal): Promise<void> {
-    const { parts, prompt } = this;
-    await configure({ parts, process, session, prompt }, signal);
-  }
-
-  /** The agent has the client's tools as its own. */
-  askNatively({ instructions, text }: NativePrompt): void {
-    this.prompt = { ...this.prompt, instructions, text, form: "text" };
-  }
-
-  /** The prompt teaches calls in prose. */
-  askInProse(): void {
-    const { native: _native, ...prose } = this.prompt;
-    this.prompt = prose;
+  /** What it asks: natively, where the agent has the client's tools as its own, else with calls in prose. */
+  ask({ native, ...prose }: Prompt, isNative: boolean): void {
+    if (!isNative || native === undefined) this.prompt = prose;
+    else this.prompt = { ...prose, native, instructions: native.instructions, text: native.text, form: "text" };
   }
 
   /** Discards the session that the turn has now. Answers whether that succeeded. */
   async discard(): Promise<boolean> {
-    const session = this.#session;
-    this.#session = undefined;
+    const session = this.session;
+    this.session = undefined;
     let isDiscarded = session !== undefined;
     await bestEffort(session?.end({ type: "discarded" }) ?? Promise.resolve(), () => (isDiscarded = false));
     return isDiscarded;
@@ -100,9 +96,9 @@ export class AcpTurn {
    * is reported by `onLeft`.
    */
   async close(isNamed: boolean, end: "finished" | "otherwise" | undefined): Promise<void> {
-    const [lease, session] = [this.#lease, this.#session];
+    const [lease, session] = [this.#lease, this.session];
     const { parts, options, signal } = this;
-    this.#session = undefined;
+    this.session = undefined;
     if (lease === undefined) return;
     try {
       if (session === undefined) return;

@@ -2,8 +2,8 @@ import type { CascadeId } from "../../../base/ids.ts";
 import type { Backend } from "../../backend.ts";
 import { plainLaunch } from "../known/devin.ts";
 import { turnFailure } from "../process/errors.ts";
-import type { AgentParts } from "../session/agent-parts.ts";
 import { sessionIdOf } from "../session/kept-sessions.ts";
+import type { AgentParts } from "./acp-turn.ts";
 import { resumeTurn, runTurn, unreachableMessage } from "./turn.ts";
 
 /** An agent that speaks ACP: a session a turn, pushed updates, and its stored sessions to come back to. */

@@ -200,7 +200,7 @@ test("an agent that shows its calls of the client's tools as commands of its own
   const { answer } = await secondRound(child);
   step(child, "execute");
   expect((await answer).at(-1)).toMatchObject({ type: "failed" });
-  expect(noted).toHaveBeenCalledWith("slow");
+  expect(noted).toHaveBeenCalledOnce();
 });
 
 test("the text before a call is in the answer that ends with the call, also where the call comes faster", async () => {

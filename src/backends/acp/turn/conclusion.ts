@@ -1,16 +1,18 @@
+import type { Clock } from "../../../base/clock.ts";
 import { MillraceError, unusableAnswer } from "../../../base/errors.ts";
 import { quotable } from "../../../base/shown-text.ts";
 import type { FinishReason, TurnEventBody } from "../../../log/event.ts";
-import {
-  type AgentErrorContext,
-  agentError,
-  isContentFilter,
-  silence,
-  stoppedError,
-  turnFailure,
-} from "../process/errors.ts";
+import type { AcpAgentSpec } from "../known/agent-spec.ts";
+import { hasNoTools } from "../known/own-settings.ts";
+import { agentError, isContentFilter, silence, stoppedError, turnFailure } from "../process/errors.ts";
 import type { PromptEnd } from "../session/running-prompt.ts";
 import type { Effect, UpdateReader } from "../session/updates.ts";
+
+/** The agent of a turn, and the time. */
+interface Source {
+  readonly spec: AcpAgentSpec;
+  readonly clock: Pick<Clock, "now">;
+}
 
 /** The meaning of ACP's stop reasons, and of Devin's causes beside them. */
 const reasons: Readonly<Record<string, FinishReason["unified"] | "cancelled">> = {
@@ -33,10 +35,10 @@ const reasons: Readonly<Record<string, FinishReason["unified"] | "cancelled">> =
 export function conclude(
   end: Exclude<PromptEnd, { readonly type: "died" }>,
   reader: UpdateReader,
-  context: AgentErrorContext,
+  source: Source,
 ): TurnEventBody {
-  const last = withNotice(endOf(end, reader, context), reader);
-  const ideTools = context.allowsActions === true ? [...reader.looked, ...reader.changed] : reader.looked;
+  const last = withNotice(endOf(end, reader, source), reader);
+  const ideTools = source.spec.allowsActions === true ? [...reader.looked, ...reader.changed] : reader.looked;
   return ideTools.length === 0 || last.type === "cancelled" ? last : { ...last, ideTools };
 }
 
@@ -44,54 +46,49 @@ export function conclude(
 const mostPermissions = 20;
 
 /** Whether the turn ends here, although the agent goes on: it acts, it asks its user, or it asks for permission without end. */
-export function endsHere(reader: UpdateReader, context: StepRules): boolean {
+export function endsHere(reader: UpdateReader, spec: AcpAgentSpec): boolean {
   if (reader.isQuestion || reader.permissions > mostPermissions) return true;
-  const step = ownStep(reader, context);
+  const step = ownStep(reader, spec);
   // a model may name a tool that is not there: that step fails in a moment, and the answer goes on
   return step !== undefined && (reader.effect !== undefined || step.state === "done");
 }
 
-type StepRules = Pick<AgentErrorContext, "allowsActions" | "hasNoTools">;
-
 /** The step of the agent's own that its turn may not have: one with an effect, and any at all of an agent whose tools were taken away. */
-function ownStep(reader: UpdateReader, { allowsActions, hasNoTools }: StepRules): Effect | undefined {
-  if (allowsActions === true) return undefined;
-  return reader.effect ?? (hasNoTools === true ? reader.use : undefined);
+function ownStep({ effect, use }: UpdateReader, spec: AcpAgentSpec): Effect | undefined {
+  if (spec.allowsActions === true) return undefined;
+  return effect ?? (use !== undefined && hasNoTools(spec) ? use : undefined);
 }
 
 /**
  * Whether the agent gets the client's tools in prose from the next turn on: it used its own instead, or it shows calls of the client's as
  * steps with an effect, which end each turn. Not where its own were taken away and its model named one all the same. `isUsed`: it asked for the client's tools.
  */
-export function ignoresTools(reader: UpdateReader, isUsed: boolean, { hasNoTools }: StepRules): boolean {
-  if (hasNoTools === true && reader.use?.state !== "done") return false;
+export function ignoresTools(reader: UpdateReader, isUsed: boolean, spec: AcpAgentSpec): boolean {
+  if (hasNoTools(spec) && reader.use?.state !== "done") return false;
   return (!isUsed || reader.effect !== undefined) && reader.prefersOwnTools;
 }
 
 type End = Extract<TurnEventBody, { readonly type: "finished" | "failed" | "cancelled" }>;
 
-function endOf(
-  end: Exclude<PromptEnd, { readonly type: "died" }>,
-  reader: UpdateReader,
-  context: AgentErrorContext,
-): End {
+function endOf(end: Exclude<PromptEnd, { readonly type: "died" }>, reader: UpdateReader, source: Source): End {
   const { text } = reader.answer;
-  const step = ownStep(reader, context);
-  if (step !== undefined) return failed(effectError(step, context.agent));
+  const agent = source.spec.name;
+  const step = ownStep(reader, source.spec);
+  if (step !== undefined) return failed(effectError(step, agent));
   if (reader.isQuestion) return finished("stop", "agent_question", text);
-  if (reader.permissions > mostPermissions) return failed(turnFailure(askedTooOften(context.agent)));
+  if (reader.permissions > mostPermissions) return failed(turnFailure(askedTooOften(agent)));
   if (end.type === "silent")
     return failed(silence(end.inLine ? halfLineMessage : reader.isRetrying ? retryMessage : silentMessage));
   if (end.type === "refused") {
     if (isContentFilter(end.error)) return finished("content_filter", "content_filter", text);
-    const error = agentError(end.error, context);
+    const error = agentError(end.error, source);
     const saysMore = error.code === "upstream_failed" && reader.stopped !== "error"; // that names no cause
-    return failed((saysMore ? stoppedError(reader.stopped, context) : undefined) ?? error);
+    return failed((saysMore ? stoppedError(reader.stopped, source) : undefined) ?? error);
   }
   const raw = telling(reader.stopped) ?? end.stopReason;
   const unified = reasons[raw];
   if (unified === undefined) {
-    const error = stoppedError(raw, context);
+    const error = stoppedError(raw, source);
     if (error !== undefined) return failed(error);
   }
   if (unified === "cancelled") return { type: "cancelled", by: "ide" };

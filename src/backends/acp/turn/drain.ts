@@ -3,7 +3,6 @@ import type { Clock } from "../../../base/clock.ts";
 import type { AnswerSoFar } from "../../answer-diff.ts";
 import type { Batch } from "../../backend.ts";
 import type { RelayedCall } from "../relay/relay-wire.ts";
-import { errorContext } from "../session/agent-parts.ts";
 import type { PromptEnd, RunningPrompt } from "../session/running-prompt.ts";
 import type { Session } from "../session/session.ts";
 import type { AcpTurn } from "./acp-turn.ts";
@@ -33,7 +32,6 @@ export async function* drain(
   const { parts, signal } = turn;
   const { onAlive } = turn.options;
   const watching = watchSilence(running, parts, { onAlive, isMidLine: () => turn.process?.isMidLine === true });
-  const context = errorContext(parts);
   let { text, thinking } = before;
   let heard = running.heard;
   try {
@@ -50,7 +48,7 @@ export async function* drain(
         yield events;
         continue;
       }
-      const isOurs = endsHere(running.reader, context);
+      const isOurs = endsHere(running.reader, parts.spec);
       const end = isOurs ? stoppedByUs : running.end;
       const { session } = turn;
       if (end === undefined && session !== undefined && session.fresh.length > 0) {
@@ -100,14 +98,6 @@ async function isQuiet(
   if (running.heard !== heard || process === undefined) return running.heard === heard;
   await within(process.child.caughtUp(), lateAnswerMs, clock); // on a busy machine the time may pass before what came is read
   return running.heard === heard && !running.hasNews;
-}
-
-/** Resolves once the agent has written nothing for a moment. Rejects with the signal's reason. */
-export async function untilQuiet(running: RunningPrompt, clock: Clock, signal: AbortSignal): Promise<void> {
-  for (let heard = -1; heard !== running.heard; ) {
-    ({ heard } = running);
-    await quiet(running, lateMs, clock, signal);
-  }
 }
 
 /** Waits for news of the prompt, for so long at most. Rejects with the signal's reason: a stop is no sign that an answer is whole. */

@@ -1,10 +1,9 @@
-import type { JsonObject } from "../../../base/json.ts";
 import type { AnswerSoFar } from "../../answer-diff.ts";
 import { isLockedSession, isUnknownSession, turnFailure } from "../process/errors.ts";
-import { launchOf } from "../session/agent-parts.ts";
 import type { AgentProcess } from "../session/agent-process.ts";
+import { configure } from "../session/configure.ts";
+import type { readReplay } from "../session/replay.ts";
 import type { Session } from "../session/session.ts";
-import { isWork, UpdateReader } from "../session/updates.ts";
 import type { TokenCounts } from "../wire/token-counts.ts";
 import type { AcpTurn } from "./acp-turn.ts";
 
@@ -39,20 +38,19 @@ const lockedPollMs = 1_000;
  * docs/dev/wire/acp.md, "After a crash".
  */
 export async function findStoredTurn(turn: AcpTurn, begun: TurnPrompt): Promise<StoredTurn> {
-  const { parts, prompt, signal } = turn;
+  const { parts, signal } = turn;
   if (parts.pool.lastAbilities?.canLoad === false) throw turnFailure(cannotLoadMessage);
-  const process = turn.use(await parts.pool.lease(launchOf(parts, prompt), signal, true));
+  const process = await turn.lease(signal, true);
   if (!process.abilities.canLoad) throw turnFailure(cannotLoadMessage);
-  const loaded = await loadUnlocked(turn, process, begun.sessionId);
+  const loaded = await loadUnlocked(turn, process, begun);
   if (loaded === undefined) return { type: "absent", session: await replace(turn, begun, process) };
-  const { session, replay } = loaded;
-  turn.take(session);
-  const replayed = readReplay(replay, begun.fromStep, begun.before);
-  session.userMessages = replayed.userMessages;
+  const { session, replayed } = loaded;
+  session.take();
+  turn.session = session;
   if (!replayed.accepted) {
     if (begun.answered) throw turnFailure(vanishedMessage);
     if (replayed.userMessages !== begun.fromStep) throw turnFailure(changedMessage);
-    await turn.configure(process, session, signal);
+    await configure(session, turn, signal);
     return { type: "absent", session };
   }
   return { type: replayed.reader.hasEnd ? "whole" : "cut", turn: replayed };
@@ -68,7 +66,9 @@ async function replace(
   if (parts.spec.vendor !== "devin" || fromStep > 0 || answered) throw turnFailure(vanishedMessage);
   const session = await process.newSession(signal);
   turn.replaced = sessionId;
-  await turn.setUp(process, session, signal);
+  session.take();
+  turn.session = session;
+  await configure(session, turn, signal);
   await parts.moved.moved(sessionId, session.id);
   return session;
 }
@@ -77,12 +77,12 @@ async function replace(
 async function loadUnlocked(
   { parts: { clock, lockedMs }, options: { onAlive }, signal }: AcpTurn,
   process: AgentProcess,
-  sessionId: string,
+  { sessionId, ...place }: TurnPrompt,
 ): Promise<Awaited<ReturnType<AgentProcess["loadSession"]>> | undefined> {
   const untilMs = clock.monotonic() + lockedMs;
   for (;;) {
     try {
-      return await process.loadSession(sessionId, signal);
+      return await process.loadSession(sessionId, place, signal);
     } catch (error) {
       if (isUnknownSession(error)) return undefined;
       if (!isLockedSession(error)) throw error;
@@ -103,28 +103,3 @@ const changedMessage =
 const lockedMessage =
   "Another process of the agent still has the session of this turn open; the part that arrived was kept, and the prompt was not " +
   "sent again.";
-
-/**
- * Reads the replay of `session/load` for the turn whose user message has the place `fromStep` (0-based); `before` as in `TurnPrompt`. Chunks of one user
- * message share its id; where an agent gives no ids, neighbours are one message.
- */
-export function readReplay(replay: readonly JsonObject[], fromStep: number, before = 0) {
-  const reader = new UpdateReader();
-  let userMessages = before;
-  let inUserMessage = false;
-  let messageId: unknown;
-  for (const update of replay) {
-    if (update["sessionUpdate"] === "user_message_chunk") {
-      const id = update["messageId"];
-      if (!inUserMessage || id !== messageId) userMessages++;
-      inUserMessage = true;
-      messageId = id;
-      continue;
-    }
-    if (isWork(update)) inUserMessage = false;
-    if (userMessages !== fromStep + 1) continue;
-    if (update["sessionUpdate"] === "agent_stopped") reader.readStopped(update);
-    else reader.read(update);
-  }
-  return { userMessages, accepted: userMessages > fromStep, reader };
-}

@@ -7,16 +7,16 @@ import { estimatedUsage } from "../../turn-usage.ts";
 import type { LinesLost } from "../host/wire.ts";
 import { agentError, isUnknownSession, turnFailure, twiceIfKilled } from "../process/errors.ts";
 import type { RelayedCall } from "../relay/relay-wire.ts";
-import { type AgentParts, blocksOf, errorContext, launchOf, versionOf } from "../session/agent-parts.ts";
 import { cascadeIdOf, sessionIdOf, supersede } from "../session/kept-sessions.ts";
-import { rulesOf } from "../session/prompt-blocks.ts";
+import { promptBlocks, rulesOf } from "../session/prompt-blocks.ts";
 import type { PromptEnd, RunningPrompt } from "../session/running-prompt.ts";
 import type { Session } from "../session/session.ts";
 import { usageEvent } from "../wire/token-counts.ts";
-import { AcpTurn } from "./acp-turn.ts";
-import { begin, busyMessage, goneMessage, reach } from "./begin-turn.ts";
+import { AcpTurn, type AgentParts } from "./acp-turn.ts";
+import { begin } from "./begin-turn.ts";
 import { conclude, ignoresTools } from "./conclusion.ts";
 import { drain } from "./drain.ts";
+import { busyMessage, goneMessage, reach } from "./held-session.ts";
 import { findStoredTurn, type TurnPrompt } from "./stored-turn.ts";
 
 /** One turn from its beginning: the contract of `Backend.run`. */
@@ -28,10 +28,10 @@ export function runTurn(
 ): AsyncGenerator<Batch, void> {
   const turn = new AcpTurn(parts, prompt, options, signal);
   return guarded(turn, async function* () {
-    const { waits, before } = await begin(turn);
-    const { session } = turn;
+    const before = await begin(turn);
+    const { session, owesResults: waits } = turn;
     if (session === undefined) throw turnFailure(goneMessage); // its agent died since
-    const blocks = waits ? [] : blocksOf(parts, session, turn.prompt);
+    const blocks = waits ? [] : promptBlocks(session, turn.prompt);
     const fromStep = session.userMessages;
     const cascadeId = prompt.continues ?? cascadeIdOf(parts.spec.name, session.id);
     const { modelUid } = prompt;
@@ -58,8 +58,7 @@ export function resumeTurn(
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
   const turn = new AcpTurn(parts, prompt, options, signal);
-  if (from.tools === "native" && prompt.native !== undefined) turn.askNatively(prompt.native);
-  else turn.askInProse();
+  turn.ask(prompt, from.tools === "native");
   return guarded(
     turn,
     async function* () {
@@ -113,7 +112,7 @@ async function* guarded(
     }
   } catch (error) {
     if (signal.aborted) return;
-    const failed = { type: "failed", error: agentError(error, errorContext(parts)).toRecord() } as const;
+    const failed = { type: "failed", error: agentError(error, parts).toRecord() } as const;
     end(failed);
     yield [failed];
   } finally {
@@ -139,13 +138,14 @@ async function openHere(
     return undefined;
   }
   turn.use(lease);
-  if (!turn.resume(session)) throw turnFailure(busyMessage);
+  if (!session.step({ type: "resumed" })) throw turnFailure(busyMessage);
+  turn.session = session;
   if (lost !== undefined) {
     session.cancel();
     throw turnFailure(lostMessages[lost], { hint: lostHints[lost] });
   }
   if (prompt.native !== undefined) session.tools?.offer(prompt.native.tools);
-  if (isUnsent) return send(turn, session, blocksOf(parts, session, prompt));
+  if (isUnsent) return send(turn, session, promptBlocks(session, prompt));
   if (goesOn === true) session.answer(prompt.native?.results ?? []);
   return session.prompt;
 }
@@ -159,12 +159,12 @@ function send({ parts, prompt }: AcpTurn, session: Session, blocks: readonly obj
 
 /** Follows a prompt to the end of its turn. When the process dies on the way, the stored session decides what happens next. */
 async function* follow(turn: AcpTurn, begun: TurnPrompt, running: RunningPrompt): AsyncGenerator<Batch, void> {
-  const { parts, prompt, options, session } = turn;
-  options.onEndsWithGateway?.(turn.process?.child.host === undefined);
+  const { parts, prompt, options, session, process } = turn;
+  options.onEndsWithGateway?.(process?.child.host === undefined);
   const { end, sent } = yield* drain(turn, begun.sent, running);
   const isAccepted = session?.state.isAccepted === true;
+  if (process !== undefined && (end.type === "parked" || end.type === "answered")) parts.pool.worked(process.launch);
   if (end.type === "parked") {
-    parts.pool.worked(launchOf(parts, prompt).key);
     yield park(turn, end.calls, running);
     return;
   }
@@ -173,7 +173,6 @@ async function* follow(turn: AcpTurn, begun: TurnPrompt, running: RunningPrompt)
     return;
   }
   if (end.type !== "died") {
-    if (end.type === "answered") parts.pool.worked(launchOf(parts, prompt).key);
     yield* conclusion(turn, end, running);
     return;
   }
@@ -185,7 +184,7 @@ async function* follow(turn: AcpTurn, begun: TurnPrompt, running: RunningPrompt)
 
 /** Decides by the stored session: finishes, fails by name, or sends a prompt that was certainly never accepted. */
 async function* recover(turn: AcpTurn, begun: TurnPrompt, how?: string): AsyncGenerator<Batch, void> {
-  const { parts, prompt, signal } = turn;
+  const { prompt, signal } = turn;
   if (begun.goesOn === true && begun.answered) throw turnFailure(cutMessage(how));
   const found = begun.goesOn === true ? undefined : await twiceIfKilled(() => findStoredTurn(turn, begun));
   if (found === undefined || (found.type === "absent" && prompt.native !== undefined)) {
@@ -194,7 +193,7 @@ async function* recover(turn: AcpTurn, begun: TurnPrompt, how?: string): AsyncGe
   }
   if (found.type === "absent") {
     const { session } = found;
-    const running = send(turn, session, blocksOf(parts, session, prompt));
+    const running = send(turn, session, promptBlocks(session, prompt));
     yield* follow(turn, { ...begun, sessionId: session.id }, running);
     return;
   }
@@ -215,8 +214,7 @@ async function* askAnew(turn: AcpTurn, begun: TurnPrompt): AsyncGenerator<Batch,
   if (whole.continues !== undefined) throw turnFailure(goneMessage);
   const isNative = turn.prompt.native !== undefined;
   const isDiscarded = await turn.discard();
-  turn.prompt = whole;
-  if (!isNative) turn.askInProse();
+  turn.ask(whole, isNative);
   await begin(turn);
   const { session } = turn;
   if (session === undefined || (isNative && session.tools === undefined)) throw turnFailure(goneMessage);
@@ -226,7 +224,7 @@ async function* askAnew(turn: AcpTurn, begun: TurnPrompt): AsyncGenerator<Batch,
   session.userMessages = before;
   await parts.moved.moved(begun.sessionId, session.id, before);
   if (!isDiscarded) await bestEffort(turn.process?.deleteStored(begun.sessionId, signal) ?? Promise.resolve()); // its own process is gone
-  const running = send(turn, session, blocksOf(parts, session, turn.prompt));
+  const running = send(turn, session, promptBlocks(session, turn.prompt));
   yield* follow(turn, { ...place, sessionId: session.id, fromStep: before, before }, running);
 }
 
@@ -258,10 +256,9 @@ async function* conclusion(
 ): AsyncGenerator<Batch, void> {
   const { parts, prompt, session, process } = turn;
   await session?.stop(); // until then a tool that was begun may still come to its end
-  const context = errorContext(parts);
-  const last = conclude(end, reader, context);
-  const isUnusable = session?.tools !== undefined && ignoresTools(reader, session.tools.isUsed, context);
-  if (isUnusable && process !== undefined) parts.knowledge.noteWithout(versionOf(parts, process));
+  const last = conclude(end, reader, parts);
+  const isUnusable = session?.tools !== undefined && ignoresTools(reader, session.tools.isUsed, parts.spec);
+  if (isUnusable && process !== undefined) process.knowledge.noteWithout(process.abilities.program);
   const tokens = (end.type === "answered" ? end.tokens : undefined) ?? reader.tokens;
   const usage: TurnEventBody[] =
     tokens !== undefined

@@ -4,6 +4,8 @@ import { z } from "zod";
 export interface Abilities {
   readonly name: string | undefined;
   readonly version: string | undefined;
+  /** "OpenCode 1.18.33": what is known of an agent's tools is known of this. Empty where it does not say. */
+  readonly program: string;
   readonly canLoad: boolean;
   readonly canDelete: boolean;
   readonly canClose: boolean;
@@ -27,9 +29,11 @@ const schema = z.looseObject({
 export function readAbilities(reply: unknown): Abilities {
   const { agentInfo, agentCapabilities } = schema.parse(reply);
   const { loadSession, promptCapabilities, sessionCapabilities } = agentCapabilities ?? {};
+  const { name, version } = agentInfo ?? {};
   return {
-    name: agentInfo?.name,
-    version: agentInfo?.version,
+    name,
+    version,
+    program: `${name ?? ""} ${version ?? ""}`.trim(),
     canLoad: loadSession === true,
     canDelete: isOffered(sessionCapabilities?.["delete"]),
     canClose: isOffered(sessionCapabilities?.["close"]),
