@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { anyCharacter } from "../../test/support/any-character.ts";
 import { isMillraceError } from "../base/errors.ts";
 import { apiKeyOfJson } from "./account/api-key.ts";
 import { parseLsof, parsePs, parsePsEnvironment } from "./darwin/parse.ts";
@@ -73,7 +74,7 @@ function parseEverything(text: string): void {
 }
 
 const noise = fc.oneof(
-  fc.string({ unit: "binary", maxLength: 12 }),
+  fc.string({ unit: anyCharacter, maxLength: 12 }),
   fc.uint8Array({ maxLength: 12 }).map((bytes) => Buffer.from(bytes).toString("utf8")),
   fc.constantFrom("\0", "\n", "\r\n", '"', "=", " ", "--", ":", "[", "{", "\u2028", "999999999999999999999"),
 );
@@ -90,7 +91,7 @@ const damaged = fc
 describe("what the system says", () => {
   it("never crashes a parser, however it is damaged", () => {
     fc.assert(
-      fc.property(fc.oneof(damaged, fc.string({ unit: "binary", maxLength: 400 })), (text) => {
+      fc.property(fc.oneof(damaged, fc.string({ unit: anyCharacter, maxLength: 400 })), (text) => {
         expect(() => parseEverything(text)).not.toThrow();
       }),
       { numRuns: 300 },

@@ -1,6 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { anyCharacter } from "../../test/support/any-character.ts";
 import { isMillraceError } from "../base/errors.ts";
 import { UserStatusSchema } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import { parsePlan, parseStatus, type SavedPlanRows, savedPlanSnapshot } from "./saved-plan.ts";
@@ -137,7 +138,7 @@ describe("what an app wrote", () => {
       },
     );
     fc.assert(
-      fc.property(fc.oneof(plan, fc.anything()), fc.string({ unit: "binary" }), (row, text) => {
+      fc.property(fc.oneof(plan, fc.anything()), fc.string({ unit: anyCharacter }), (row, text) => {
         parsePlan(text);
         parseStatus(text);
         let windows: ReturnType<typeof read>["windows"] = [];

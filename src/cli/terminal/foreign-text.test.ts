@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { anyCharacter } from "../../../test/support/any-character.ts";
 import { jsonText, openStyleMarks, visible } from "./foreign-text.ts";
 
 const raw = new RegExp(
@@ -27,7 +28,11 @@ const sequences = [
 ];
 const hostile = fc
   .array(
-    fc.oneof(fc.constantFrom(...sequences), fc.string({ unit: "binary" }), fc.constantFrom("\uFDD0", "\uFDEF\uFDE3")),
+    fc.oneof(
+      fc.constantFrom(...sequences),
+      fc.string({ unit: anyCharacter }),
+      fc.constantFrom("\uFDD0", "\uFDEF\uFDE3"),
+    ),
   )
   .map((parts) => parts.join(""));
 

@@ -4,6 +4,7 @@ import { Duplex } from "node:stream";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import * as fc from "fast-check";
 import { describe, expect, it, onTestFinished, test } from "vitest";
+import { anyCharacter } from "../../../test/support/any-character.ts";
 import { writeJson } from "../../base/json.ts";
 import { idle } from "../../base/wait.fake.ts";
 import { answerResponse, type Reply, send, writeSse } from "./reply.ts";
@@ -112,7 +113,7 @@ const text = fc
         "id: 7\n",
         "\n\n",
       ),
-      fc.string({ unit: "binary", maxLength: 6 }),
+      fc.string({ unit: anyCharacter, maxLength: 6 }),
     ),
     { maxLength: 8 },
   )

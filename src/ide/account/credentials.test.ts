@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { anyCharacter } from "../../../test/support/any-character.ts";
 import { Secret } from "../../base/secret.ts";
 import type { StateQuestion } from "../apps/layouts.ts";
 import { Trace } from "../discover/trace.ts";
@@ -33,7 +34,7 @@ describe("CSRF tokens", () => {
 
   it("never hold what could break out of a header", () => {
     const header = /^[\x21-\x7e]{1,512}$/;
-    const property = fc.property(fc.string({ unit: "binary" }), (value) => {
+    const property = fc.property(fc.string({ unit: anyCharacter }), (value) => {
       const found = csrfTokens(new Map([["WINDSURF_CSRF_TOKEN", value]]), new Map(), undefined);
       return found.every(({ token }) => header.test(token.reveal()));
     });
@@ -65,7 +66,7 @@ describe("API keys", () => {
   );
 
   it("never crash the reader, for any value", () => {
-    const property = fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.json()), (text) => {
+    const property = fc.property(fc.oneof(fc.string({ unit: anyCharacter }), fc.json()), (text) => {
       apiKeyOfJson(text);
       parseApiKey(text);
     });

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { anyCharacter } from "../../../test/support/any-character.ts";
 import { credentialsFile, keyOfCredentials } from "../account/cli-credentials.ts";
 import { type IdeOverrides, noOverrides } from "../discover/overrides.ts";
 import { Trace } from "../discover/trace.ts";
@@ -167,7 +168,7 @@ describe("the CLI's credentials", () => {
 
   it("never crash the reader, for any content", () => {
     const line = fc.oneof(
-      fc.string({ unit: "binary" }),
+      fc.string({ unit: anyCharacter }),
       fc.json().map((value) => `windsurf_api_key = ${value}`),
       fc.constant('windsurf_api_key = "abc"'),
     );

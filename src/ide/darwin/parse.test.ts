@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { anyCharacter } from "../../../test/support/any-character.ts";
 import { classify } from "../process/classify.ts";
 import { parseLsof, parsePs, parsePsEnvironment, parseSocket } from "./parse.ts";
 
@@ -109,9 +110,9 @@ it("random bytes and mixed-up lines never crash a parser", () => {
     ...fixture("lsof-fields.txt").split("\n"),
   ];
   const mutated = fc
-    .tuple(fc.constantFrom(...real), fc.nat(200), fc.string({ unit: "binary", maxLength: 20 }))
+    .tuple(fc.constantFrom(...real), fc.nat(200), fc.string({ unit: anyCharacter, maxLength: 20 }))
     .map(([line, at, noise]) => line.slice(0, at) + noise + line.slice(at + noise.length));
-  const property = fc.property(fc.array(fc.oneof(mutated, fc.string({ unit: "binary" }))), (lines) => {
+  const property = fc.property(fc.array(fc.oneof(mutated, fc.string({ unit: anyCharacter }))), (lines) => {
     const text = lines.join("\n");
     parsePs(text);
     parsePsEnvironment(text);

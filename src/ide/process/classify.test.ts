@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { anyCharacter } from "../../../test/support/any-character.ts";
 import { classify, looksLikeServer } from "./classify.ts";
 import { splitUnquoted, splitWindows } from "./command-line.ts";
 
@@ -116,7 +117,7 @@ describe("classify", () => {
   });
 
   it("puts nothing unprintable into its reasons", () => {
-    const shown = fc.property(fc.string({ unit: "binary" }), (name) => {
+    const shown = fc.property(fc.string({ unit: anyCharacter }), (name) => {
       const result = classify({ program: "/x/language_server_linux_x64", args: [`--ide_name=${name}`] });
       return result.kind === "server" || /^[\x20-\x7e…]*$/.test(result.why);
     });
@@ -124,7 +125,7 @@ describe("classify", () => {
   });
 
   it("never crashes on any command line", () => {
-    const property = fc.property(fc.string(), fc.array(fc.string({ unit: "binary" })), (program, args) => {
+    const property = fc.property(fc.string(), fc.array(fc.string({ unit: anyCharacter })), (program, args) => {
       looksLikeServer({ program, args });
       classify({ program, args });
     });

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { anyCharacter } from "../../../test/support/any-character.ts";
 import { type ErrorCode, MillraceError } from "../../base/errors.ts";
 import { Secret } from "../../base/secret.ts";
 import { CortexErrorDetailsSchema } from "../../proto/windsurf/exa/cortex_pb.ts";
@@ -175,7 +176,7 @@ it("one of ours passes through untouched", () => {
 it("any text, however long or odd, becomes one line of bounded length without the secrets", () => {
   fc.assert(
     fc.property(
-      fc.string({ unit: "binary" }),
+      fc.string({ unit: anyCharacter }),
       fc.boolean(),
       fc.constantFrom(...Object.values(Code)),
       (noise, twice, code) => {
