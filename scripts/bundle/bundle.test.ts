@@ -1,8 +1,8 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "acorn";
-import { beforeAll, expect, onTestFinished, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { temporaryFolder } from "../../test/support/temporary.ts";
 import { bundleClient } from "./bundle.ts";
 import { loads } from "./imports.ts";
 import { type Bundled, bundledIn, notices } from "./notices.ts";
@@ -75,8 +75,7 @@ test("what is started by its file name is there", () => {
 });
 
 test("the client library is whole, and imports nothing that a browser lacks", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-client-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   await bundleClient(folder);
   const outside = (entry: string) => [...loads(folder, entry)].filter((name) => !existsSync(join(folder, name)));
   expect(outside("index.js")).toEqual([]);

@@ -1,7 +1,7 @@
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { globSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../../test/support/temporary.ts";
 import { deadLinks } from "./built-links.ts";
 import { brokenInPackage } from "./packaged-links.ts";
 
@@ -49,8 +49,7 @@ test("links of built pages that lead to no file and to no anchor are named", () 
 });
 
 function pages(texts: Readonly<Record<string, string>>): string {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-pages-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   mkdirSync(join(folder, "pages"));
   for (const [file, text] of Object.entries(texts)) writeFileSync(join(folder, file), text);
   return folder;

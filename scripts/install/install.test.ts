@@ -1,20 +1,10 @@
 import { execFile, execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { listening, temporaryFolder } from "../../test/support/temporary.ts";
 
 const program = "#!/bin/sh\necho 1.2.3\n";
 const sumOf = (text: string) => createHash("sha256").update(text).digest("hex");
@@ -22,7 +12,7 @@ const sumOf = (text: string) => createHash("sha256").update(text).digest("hex");
 /** A clean home, and a web server with the files of a release. `served`: what it answers, and how often it was asked. */
 async function place(sum = sumOf(program)) {
   const served = { file: program, sum, room: Number.POSITIVE_INFINITY, asked: 0 };
-  const home = realpathSync(mkdtempSync(join(tmpdir(), "millrace-install-")));
+  const home = realpathSync(temporaryFolder());
   const server = createServer((request, response) => {
     const path = request.url ?? "";
     served.asked++;
@@ -31,12 +21,7 @@ async function place(sum = sumOf(program)) {
     else if (served.room >= served.file.length) response.end(served.file);
     else response.write(served.file.slice(0, served.room), () => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.close();
-    rmSync(home, { recursive: true, force: true });
-  });
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const address = `http://127.0.0.1:${await listening(server)}`;
   return { home, served, download: `${address}/release`, elsewhere: `${address}/nothing` };
 }
 

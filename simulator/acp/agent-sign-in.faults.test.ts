@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../test/support/temporary.ts";
 import { patience } from "../rpc-client.fake.ts";
 import { startSimulator } from "../start.ts";
 import { RawClient } from "./acp-client.fake.ts";
@@ -10,17 +9,13 @@ import { pathOf, start } from "./signed-in-cli.fake.ts";
 
 describe("an agent whose simulator is gone", () => {
   it("goes on by itself", async () => {
-    const home = await mkdtemp(join(tmpdir(), "millrace-home-"));
-    try {
-      const simulator = await startSimulator({ profile: "devin-cli", home, turn: { rate: "instant" } });
-      const path = pathOf(simulator);
-      await simulator.stop();
-      await using client = new RawClient(path, ["acp"], { HOME: home });
-      await client.prompt(await client.open(), "echo: alone");
-      expect(client.text()).toBe("alone");
-    } finally {
-      await rm(home, { recursive: true, force: true });
-    }
+    const home = temporaryFolder();
+    const simulator = await startSimulator({ profile: "devin-cli", home, turn: { rate: "instant" } });
+    const path = pathOf(simulator);
+    await simulator.stop();
+    await using client = new RawClient(path, ["acp"], { HOME: home });
+    await client.prompt(await client.open(), "echo: alone");
+    expect(client.text()).toBe("alone");
   });
 });
 

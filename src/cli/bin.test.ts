@@ -1,12 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../../test/support/temporary.ts";
 
 test("started from inside a zip file, as Yarn's PnP does, it says what to type", () => {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-zip-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const inside = join(folder, "millrace.zip");
   mkdirSync(inside);
   writeFileSync(join(inside, "package.json"), '{"type":"module"}');

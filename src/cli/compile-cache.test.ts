@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../../test/support/temporary.ts";
 import { cacheFolder } from "./compile-cache.ts";
 
 test("each system has its own folder for what can be made again, and only Linux asks a variable first", () => {
@@ -29,8 +29,7 @@ function started(cacheHome: string): { readonly status: number | null; readonly 
 test.runIf(process.platform === "linux")(
   "what is compiled is kept in that folder; one that cannot be made is no error",
   () => {
-    const folder = mkdtempSync(join(tmpdir(), "millrace-cache-"));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder();
     expect(started(folder)).toEqual({ status: 0, said: "" });
     expect(existsSync(join(folder, "millrace", "compiled"))).toBe(true);
     const file = join(folder, "a-file");

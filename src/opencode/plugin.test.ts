@@ -1,9 +1,8 @@
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { listening, temporaryFolder } from "../../test/support/temporary.ts";
 import { FakeClock } from "../base/clock.fake.ts";
 import { systemClock } from "../base/clock.ts";
 import { challengeHeader, gatewayProof, proofHeader } from "../base/node/gateway-proof.ts";
@@ -65,16 +64,11 @@ async function fakeGateway(
       .writeHead(failed ? 503 : 200, { "content-type": "application/json", [proofHeader]: proof })
       .end(JSON.stringify(body));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo; // listening on TCP
+  const port = await listening(server);
   const url = `http://127.0.0.1:${port}`;
-  const folder = mkdtempSync(join(tmpdir(), "millrace-plugin-"));
+  const folder = temporaryFolder();
   writeFileSync(join(folder, "gateway.json"), JSON.stringify({ url, instance: "one" }));
   writeFileSync(join(folder, "key"), "mr_secret\n", { mode: 0o600 });
-  onTestFinished(() => {
-    server.close();
-    rmSync(folder, { recursive: true });
-  });
   return { url, folder, asked };
 }
 

@@ -1,7 +1,7 @@
-import { mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
+import { temporaryFolder } from "../../test/support/temporary.ts";
 import { ourFiles } from "./build-types.ts";
 import { writeBundle } from "./bundle.fake.ts";
 import { openSchemas } from "./open-schemas.ts";
@@ -11,11 +11,10 @@ let folder: string;
 let bundlePath: string;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "millrace-schema-"));
+  folder = temporaryFolder();
   bundlePath = join(folder, "extension.js");
   await writeFile(bundlePath, writeBundle(ourFiles(), "static"));
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 it("a bundle is read once, by all who ask together and later, and again when it changed", async () => {
   const schemas = openSchemas();

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../test/support/temporary.ts";
 import { DevinCalls } from "./devin-calls.ts";
 
 const day = 86_400_000;
@@ -14,7 +14,7 @@ let file: string;
 let database: DatabaseSync;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "millrace-devin-"));
+  folder = temporaryFolder();
   file = join(folder, "sessions.db");
   database = new DatabaseSync(file);
   // as CLI 3000.11 makes them, without columns that are not read
@@ -26,7 +26,6 @@ beforeEach(() => {
 
 afterEach(() => {
   if (database.isOpen) database.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 function session(id: string, workingDirectory: string | null): void {

@@ -1,13 +1,12 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { MillraceError } from "../../src/base/errors.ts";
 import { redirectTo } from "../../src/cli/commands/dashboard.ts";
 import { rowsOf } from "../support/tables.ts";
+import { listening, temporaryFolder } from "../support/temporary.ts";
 import { patienceMs } from "../support/world.ts";
 import { accessibilityViolations } from "./chromium.ts";
 import { describeDashboard, docPicture, hasNoSideScroll, picture } from "./dashboard-page.ts";
@@ -25,7 +24,7 @@ describeDashboard("the dashboard", (open) => {
 
   it("opens by a file that leads to the link, as `millrace dashboard` makes it", async () => {
     const { page, world } = await open();
-    const file = join(mkdtempSync(join(tmpdir(), "millrace-link-")), "dashboard.html");
+    const file = join(temporaryFolder(), "dashboard.html");
     writeFileSync(file, redirectTo(await world.link()), { mode: 0o600 });
     const tab = await page.context().newPage();
     await tab.goto(pathToFileURL(file).href);
@@ -43,9 +42,7 @@ describeDashboard("the dashboard", (open) => {
       received.push(JSON.stringify([request.url, request.headers]));
       response.setHeader("content-type", "text/html").end("<title>another program</title>");
     });
-    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-    onTestFinished(() => void other.close());
-    await page.goto(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`);
+    await page.goto(`http://127.0.0.1:${await listening(other)}/`);
     expect(await page.evaluate("[sessionStorage.length, localStorage.length, document.cookie]")).toEqual([0, 0, ""]);
     expect(received.length).toBeGreaterThan(0);
     expect(received.join()).not.toContain(session);

@@ -1,30 +1,25 @@
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
+import { LoopbackProxy } from "../support/loopback-proxy.ts";
 import type { Lives } from "./lives.ts";
 
 /** One address for whichever gateway lives: passes bytes on, counts those that come up, and can shut after some of them. */
-export class Door implements AsyncDisposable {
-  readonly #server;
+export class Door extends LoopbackProxy {
   readonly #lives: Lives;
-  readonly #sockets = new Set<Socket>();
   #left = Number.POSITIVE_INFINITY;
   #onShut: () => void = () => {};
   connections = 0;
 
   private constructor(lives: Lives) {
+    super();
     this.#lives = lives;
-    this.#server = createServer((client) => void this.#carry(client));
   }
 
-  static async open(lives: Lives): Promise<Door> {
-    const door = new Door(lives);
-    door.#server.listen(0, "127.0.0.1");
-    await once(door.#server, "listening");
-    return door;
+  static open(lives: Lives): Promise<Door> {
+    return new Door(lives).listening();
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`; // it listens on a port, not on a pipe
+    return `http://127.0.0.1:${this.port}`;
   }
 
   /** After so many more bytes from the client nothing passes any more; then `then` is called, once. */
@@ -38,15 +33,14 @@ export class Door implements AsyncDisposable {
     this.#left = Number.POSITIVE_INFINITY;
   }
 
-  async #carry(client: Socket): Promise<void> {
-    this.#hold(client);
+  protected async carry(client: Socket): Promise<void> {
     const gateway = await this.#lives.current().catch(() => undefined); // the next life is tried by who comes again
     if (gateway === undefined || this.#left <= 0) {
       client.destroy();
       return;
     }
     this.connections++;
-    const server = this.#hold(connect(Number(new URL(gateway.url).port), "127.0.0.1"));
+    const server = this.keep(connect(Number(new URL(gateway.url).port), "127.0.0.1"));
     client.on("close", () => server.destroy());
     server.on("close", () => client.destroy());
     client.on("data", (chunk: Buffer) => {
@@ -56,18 +50,5 @@ export class Door implements AsyncDisposable {
       if (this.#left <= 0) this.#onShut();
     });
     server.on("data", (chunk: Buffer) => void client.write(chunk));
-  }
-
-  #hold(socket: Socket): Socket {
-    this.#sockets.add(socket.setNoDelay(true));
-    socket.on("close", () => this.#sockets.delete(socket));
-    return socket.on("error", () => {}); // `close` tells
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const closed = once(this.#server, "close");
-    this.#server.close();
-    for (const socket of this.#sockets) socket.destroy();
-    await closed;
   }
 }

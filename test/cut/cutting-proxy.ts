@@ -1,5 +1,5 @@
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
+import { LoopbackProxy } from "../support/loopback-proxy.ts";
 import { resetSocket } from "../support/reset-socket.ts";
 
 /** Where a connection is cut: after so many bytes of the request (`up`) or of the response (`down`), by FIN or by RST. */
@@ -10,26 +10,19 @@ export interface Cut {
 }
 
 /** A proxy on a port of its own that cuts the connections it carries, each where it is told. */
-export class CuttingProxy implements AsyncDisposable {
-  readonly #server;
+export class CuttingProxy extends LoopbackProxy {
+  readonly #target: number;
   #cut: Cut | undefined;
-  readonly #sockets = new Set<Socket>();
   /** The most bytes that one connection carried each way. */
   readonly most = { up: 0, down: 0 };
 
   private constructor(target: number) {
-    this.#server = createServer((client) => this.#carry(client, connect(target, "127.0.0.1")));
+    super();
+    this.#target = target;
   }
 
-  static async open(target: number): Promise<CuttingProxy> {
-    const proxy = new CuttingProxy(target);
-    proxy.#server.listen(0, "127.0.0.1");
-    await once(proxy.#server, "listening");
-    return proxy;
-  }
-
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port; // it listens on a port, not on a pipe
+  static open(target: number): Promise<CuttingProxy> {
+    return new CuttingProxy(target).listening();
   }
 
   /** What happens to the connections that come from now on. */
@@ -37,13 +30,9 @@ export class CuttingProxy implements AsyncDisposable {
     this.#cut = cut;
   }
 
-  #carry(client: Socket, server: Socket): void {
+  protected carry(client: Socket): void {
+    const server = this.keep(connect(this.#target, "127.0.0.1"));
     const cut = this.#cut;
-    for (const socket of [client, server]) {
-      this.#sockets.add(socket.setNoDelay(true));
-      socket.once("close", () => this.#sockets.delete(socket));
-      socket.on("error", () => {}); // what the other side makes of it is what is tested
-    }
     const { most } = this;
     client.on("data", () => (most.up = Math.max(most.up, client.bytesRead)));
     server.on("data", () => (most.down = Math.max(most.down, server.bytesRead)));
@@ -60,13 +49,6 @@ export class CuttingProxy implements AsyncDisposable {
     };
     carry(client, server, cut?.direction === "up" ? cut.afterBytes : undefined, sever);
     carry(server, client, cut?.direction === "down" ? cut.afterBytes : undefined, sever);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const closed = once(this.#server, "close");
-    this.#server.close();
-    for (const socket of this.#sockets) socket.destroy();
-    await closed;
   }
 }
 

@@ -1,19 +1,15 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { delimiter, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { millrace, spawnMillrace, startGatewayProcess } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
+import { listening } from "../support/temporary.ts";
 import { simulator } from "../support/world.ts";
 
-async function takenPort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => void server.close());
-  return (server.address() as AddressInfo).port; // it listens on TCP
-}
+const takenPort = () => listening(createServer());
 
 interface GatewayFile {
   readonly url: string;

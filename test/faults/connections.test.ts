@@ -1,19 +1,17 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Dial, dialsOfRecord, dialsOfTrace, foreign } from "../connections/dials.ts";
 import { hasNetworks, ownNetwork } from "../connections/own-network.ts";
 import { mayTrace } from "../power/trace.ts";
+import { temporaryFolder } from "../support/temporary.ts";
 import { patienceMs } from "../support/world.ts";
 
 const root = join(import.meta.dirname, "..");
 
 /** Runs the session, and answers every address that the gateways and commands in it dialled, and where they may. */
 function dialled(by: "strace" | "preload", under: readonly string[]) {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-dials-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const script = join(root, "connections/session.ts");
   const own = [script, "--by", by, "--folder", folder];
   const [program, ...before] = under;

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
@@ -13,6 +12,7 @@ import { autoResume, startReliableStream } from "../../src/client/stream/open-st
 import type { StreamEvent } from "../../src/client/stream/stream-event.ts";
 import { millrace, spawnMillrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
+import { temporaryFolder } from "../support/temporary.ts";
 import { gateway, model, patience, simulator, world } from "../support/world.ts";
 
 const script = join(import.meta.dirname, "../support/stream-client.ts");
@@ -20,7 +20,7 @@ const size = 900;
 /** An answer that stops in its middle until it is released: whatever happens there has all the time it takes. */
 const question = `[[sim: size=${size} rate=500 hold-after=450 thinking=0]] at length`;
 const request = { model, messages: [{ role: "user" as const, text: question }] };
-const newFolder = () => mkdtempSync(join(tmpdir(), "millrace-records-"));
+const newFolder = () => temporaryFolder();
 
 /** Holds what every reader of a whole answer must have, in pieces or not: all of it, each event once, in order. */
 function expectWhole(events: readonly StreamEvent[]): void {

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as wait } from "node:timers/promises";
 import { createClient } from "redis";
@@ -14,6 +11,7 @@ import type { GatewayProcess } from "../support/gateway-process.ts";
 import { redisInstalled, redisProgram } from "../support/redis.ts";
 import { sharedStore } from "../support/shared-store.ts";
 import { rowsOf } from "../support/tables.ts";
+import { temporaryFolder } from "../support/temporary.ts";
 import { gateway, patienceMs } from "../support/world.ts";
 
 /* Gateways share a Redis server when something happens to the one that asks, or to the server: no reader at any of them waits for ever. */
@@ -61,12 +59,9 @@ async function forgetHomes(port: number): Promise<void> {
 }
 
 async function serverIn(): Promise<RedisNode> {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-redis-"));
+  const folder = temporaryFolder();
   const node = await RedisNode.start(redisProgram, folder);
-  onTestFinished(async () => {
-    await node[Symbol.asyncDispose]();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  onTestFinished(() => node[Symbol.asyncDispose]());
   return node;
 }
 

@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
-import { onTestFinished } from "vitest";
+import { listening } from "../support/temporary.ts";
 
 interface Published {
   readonly versions: Readonly<Record<string, object>>;
@@ -28,7 +27,5 @@ export async function openRegistry() {
     else if (url === "/millrace") response.end(JSON.stringify({ name: "millrace", "dist-tags": tags, versions }));
     else response.writeHead(404).end("{}");
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close());
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, tags };
+  return { url: `http://127.0.0.1:${await listening(server)}/`, tags };
 }

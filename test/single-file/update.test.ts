@@ -2,13 +2,13 @@ import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { temporaryHome } from "../support/home.ts";
 import { mayMount, smallDisk } from "../support/small-disk.ts";
+import { listening } from "../support/temporary.ts";
 import { patience, simulator } from "../support/world.ts";
 import { buildOf, runAlone } from "./built.ts";
 
@@ -35,9 +35,7 @@ async function release(program = builds.next) {
     else if (served.room > served.file.length) response.end(served.file);
     else response.write(served.file.subarray(0, served.room), () => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close());
-  return { served, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` };
+  return { served, url: `http://127.0.0.1:${await listening(server)}/v1` };
 }
 
 /** A home in which the old build was installed by the script, from this address. */

@@ -1,29 +1,20 @@
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
+import { LoopbackProxy } from "./loopback-proxy.ts";
 import { resetSocket } from "./reset-socket.ts";
 
 /** A plain TCP balancer: each connection goes to the next port that accepts it. Over one port it is a link that can be cut. */
-export class Balancer implements AsyncDisposable {
-  readonly #server;
-  readonly #sockets = new Set<Socket>();
+export class Balancer extends LoopbackProxy {
   #targets: readonly number[];
   #next = 0;
   #isCut = false;
 
   private constructor(targets: readonly number[]) {
+    super();
     this.#targets = targets;
-    this.#server = createServer((client) => void this.#carry(this.#watched(client)));
   }
 
-  static async open(targets: readonly number[]): Promise<Balancer> {
-    const balancer = new Balancer(targets);
-    balancer.#server.listen(0, "127.0.0.1");
-    await once(balancer.#server, "listening");
-    return balancer;
-  }
-
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port; // it listens on a port, not on a pipe
+  static open(targets: readonly number[]): Promise<Balancer> {
+    return new Balancer(targets).listening();
   }
 
   /** Where connections go from now on; those that are open stay where they are. */
@@ -39,7 +30,7 @@ export class Balancer implements AsyncDisposable {
 
   /** Every connection stays, and nothing gets through. What is on its way is lost if the connection then breaks. */
   hold(): void {
-    for (const socket of this.#sockets) socket.pause();
+    for (const socket of this.sockets) socket.pause();
   }
 
   mend(): void {
@@ -48,16 +39,10 @@ export class Balancer implements AsyncDisposable {
 
   /** Breaks every connection once. */
   drop(): void {
-    for (const socket of this.#sockets) resetSocket(socket);
+    for (const socket of this.sockets) resetSocket(socket);
   }
 
-  #watched(socket: Socket): Socket {
-    this.#sockets.add(socket.setNoDelay(true));
-    socket.once("close", () => this.#sockets.delete(socket));
-    return socket.on("error", () => {}); // `close` tells
-  }
-
-  async #carry(client: Socket): Promise<void> {
+  protected async carry(client: Socket): Promise<void> {
     for (let tried = 0; tried < this.#targets.length && !this.#isCut; tried++) {
       const port = this.#targets[this.#next++ % this.#targets.length];
       const server = port === undefined ? undefined : await connected(port);
@@ -66,7 +51,7 @@ export class Balancer implements AsyncDisposable {
         server.destroy();
         break;
       }
-      this.#watched(server);
+      this.keep(server);
       client.on("close", () => server.destroy());
       server.on("close", () => client.destroySoon());
       client.pipe(server);
@@ -74,13 +59,6 @@ export class Balancer implements AsyncDisposable {
       return;
     }
     resetSocket(client);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const closed = once(this.#server, "close");
-    this.#server.close();
-    this.drop();
-    await closed;
   }
 }
 

@@ -1,6 +1,5 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { onTestFinished } from "vitest";
+import { listening } from "./temporary.ts";
 
 /** A proxy that answers nothing of use and writes down each request: `GET http://127.0.0.1:1/`, `CONNECT 127.0.0.1:1`. */
 export async function swallowingProxy() {
@@ -13,9 +12,7 @@ export async function swallowingProxy() {
     seen.push(`CONNECT ${request.url}`);
     socket.end("HTTP/1.1 502 no\r\n\r\n");
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // it listens on TCP
+  const url = `http://127.0.0.1:${await listening(server)}`;
   const names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
   return { seen, env: Object.fromEntries(names.map((name) => [name, url])) };
 }

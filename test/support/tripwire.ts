@@ -1,5 +1,5 @@
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
+import { LoopbackProxy } from "./loopback-proxy.ts";
 
 /** How every script of the log begins on the wire: one step of the store. Source: redis.io, serialization protocol. */
 const step = Buffer.from("\r\nEVALSHA\r\n");
@@ -11,28 +11,25 @@ export interface Trip {
 }
 
 /** A way to a Redis server that counts the steps of the store, and calls for its death at one of them. */
-export class Tripwire implements AsyncDisposable {
-  readonly #server;
-  readonly #sockets = new Set<Socket>();
+export class Tripwire extends LoopbackProxy {
+  readonly #path: string;
   #steps = 0;
   #trip: Trip | undefined;
   #fallen = Promise.withResolvers<void>();
   readonly #kill: () => Promise<void>;
 
   private constructor(path: string, kill: () => Promise<void>) {
+    super();
+    this.#path = path;
     this.#kill = kill;
-    this.#server = createServer((client) => this.#carry(client, connect(path)));
   }
 
-  static async open(path: string, kill: () => Promise<void>): Promise<Tripwire> {
-    const wire = new Tripwire(path, kill);
-    wire.#server.listen(0, "127.0.0.1");
-    await once(wire.#server, "listening");
-    return wire;
+  static open(path: string, kill: () => Promise<void>): Promise<Tripwire> {
+    return new Tripwire(path, kill).listening();
   }
 
   get url(): string {
-    return `redis://127.0.0.1:${(this.#server.address() as AddressInfo).port}`; // it listens on a port, not on a pipe
+    return `redis://127.0.0.1:${this.port}`;
   }
 
   /** Steps since the last `set`. */
@@ -48,11 +45,8 @@ export class Tripwire implements AsyncDisposable {
     return { fallen: this.#fallen.promise };
   }
 
-  #carry(client: Socket, server: Socket): void {
-    for (const socket of [client, server]) {
-      this.#sockets.add(socket.setNoDelay(true));
-      socket.on("error", () => {}); // `close` tells
-    }
+  protected carry(client: Socket): void {
+    const server = this.keep(connect(this.#path));
     client.on("close", () => server.destroy());
     server.on("close", () => client.destroy());
     let mayAnswer = true;
@@ -78,12 +72,5 @@ export class Tripwire implements AsyncDisposable {
     this.#trip = undefined;
     await this.#kill();
     this.#fallen.resolve();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const closed = once(this.#server, "close");
-    this.#server.close();
-    for (const socket of this.#sockets) socket.destroy();
-    await closed;
   }
 }

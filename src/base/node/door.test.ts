@@ -1,16 +1,16 @@
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { doorKinds } from "./door.fake.ts";
 import { type Doors, dial, openDoor } from "./door.ts";
 
 function newFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-door-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   return join(folder, "a.agent");
 }
 

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { barrierTo, keepToYourself, lookAt } from "./file-access.ts";
 
 test("who may use a file is asked in the words of the system, and a path with blanks is quoted", () => {
@@ -12,8 +11,7 @@ test("who may use a file is asked in the words of the system, and a path with bl
 
 test("nothing bars a file that can be used, or that is not there, and Windows is not asked", () => {
   expect(barrierTo(import.meta.filename)).toBeUndefined();
-  const own = mkdtempSync(join(tmpdir(), "millrace-access-"));
-  onTestFinished(() => rmSync(own, { recursive: true }));
+  const own = temporaryFolder();
   expect(barrierTo(join(own, "nonexistent/folder/file"))).toBeUndefined();
   expect(barrierTo("C:\\nonexistent", "win32")).toBeUndefined();
 });

@@ -1,18 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { withFileLock } from "./file-lock.ts";
 import { isLocked } from "./system-lock.ts";
 
 const module = pathToFileURL(join(import.meta.dirname, "file-lock.ts")).href;
 
 function temporaryFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-lock-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   return join(folder, "counter");
 }
 

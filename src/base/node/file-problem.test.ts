@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { MillraceError } from "../errors.ts";
 import { fileProblem, withFileReason } from "./file-problem.ts";
 
@@ -34,8 +33,7 @@ test.each([
   ["open", "cannot be written: you may not write there."],
   ["scandir", "cannot be read: you may not read there."],
 ])("EACCES of %s, where no folder above explains it, is told as it is", (syscall, message) => {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-problem-")); // whose user runs this test
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(); // whose user runs this test
   const path = join(folder, "a");
   expect(fileProblem(failure("EACCES", syscall, path))?.message).toBe(`${path} ${message}`);
 });

@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { moveFile, moveFileSync, remove, removeSync, whenFree, whenFreeSync } from "./move-file.ts";
 
 const failure = (code: string) => Object.assign(new Error(code), { code });
@@ -52,8 +52,7 @@ describe.each([
   ["async", moveFile, remove],
 ] as const)("%s", (_, move, take) => {
   it("moves a file over another, and removes what is there, a folder only when it is told", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "millrace-move-"));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder();
     const [from, to] = [join(folder, "from"), join(folder, "to")];
     writeFileSync(from, "new");
     writeFileSync(to, "old");

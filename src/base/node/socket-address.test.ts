@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, mkdtempSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { expect, onTestFinished, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { removeLinks, shortPath, socketAddress } from "./socket-address.ts";
 
 test("a short path is its own address", () => {
@@ -27,10 +27,10 @@ test("a path that is too long is reached through a folder for temporary files th
 test.skipIf(process.platform === "win32")(
   "a link that leads elsewhere is not followed, and nothing is put in its place",
   () => {
-    const folder = mkdtempSync(join(tmpdir(), "millrace-address-"));
+    const folder = temporaryFolder();
     const file = join(folder, "x".repeat(100), "a.agent");
     const { link = "" } = shortPath(file);
-    onTestFinished(() => [folder, link].forEach((path) => rmSync(path, { recursive: true, force: true })));
+    onTestFinished(() => rmSync(link, { recursive: true, force: true }));
     mkdirSync(dirname(file));
     expect([socketAddress(file), readlinkSync(link)]).toEqual([join(link, "a.agent"), dirname(file)]);
     removeLinks(dirname(file));

@@ -1,11 +1,10 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmdirSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmdirSync } from "node:fs";
 import { expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 
 test.skipIf(process.platform === "win32")("a thread starts also where the working folder was removed", () => {
-  const gone = mkdtempSync(join(tmpdir(), "millrace-gone-"));
+  const gone = temporaryFolder();
   const program = `
     import { rmdirSync } from "node:fs";
     const { startThread } = await import(${JSON.stringify(new URL("thread.ts", import.meta.url).href)});

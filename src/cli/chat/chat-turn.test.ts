@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { listening } from "../../../test/support/temporary.ts";
 import { systemClock } from "../../base/clock.ts";
 import { Secret } from "../../base/secret.ts";
 import type { CommandContext } from "../command.ts";
@@ -29,12 +29,7 @@ async function gatewayOf(...answers: readonly Answer[]) {
     if (request.method === "GET") return void response.end(other[pathname]);
     request.resume().on("end", () => answers[keys.push(request.headers["idempotency-key"]) - 1]?.(response));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const { port } = server.address() as AddressInfo; // listening on TCP
+  const port = await listening(server);
   const io = fakeIo({ homeFolder: "/nowhere" });
   const context = {
     io: { ...io, clock: { ...systemClock, sleep } },

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PassThrough } from "node:stream";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import type { CommandContext } from "../command.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { openOutput } from "../terminal/output.ts";
@@ -10,9 +10,8 @@ import { readQuestion } from "./read-question.ts";
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "millrace-question-"));
+  folder = temporaryFolder();
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function open() {
   const io = fakeIo({ homeFolder: folder });

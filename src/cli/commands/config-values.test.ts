@@ -1,7 +1,7 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { serveSettings } from "./config.ts";
@@ -58,8 +58,7 @@ const right: Readonly<Record<string, readonly string[]>> = {
 };
 
 const set = async (key: string, value: string) => {
-  const homeFolder = mkdtempSync(join(tmpdir(), "millrace-config-"));
-  onTestFinished(() => rmSync(homeFolder, { recursive: true }));
+  const homeFolder = temporaryFolder();
   const io = fakeIo({ homeFolder });
   const code = await main(["config", "set", "--", key, value], io);
   return { code, stderr: io.written.stderr(), isWritten: existsSync(join(homeFolder, ".millrace", "config.toml")) };

@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { defineCommand } from "../command.ts";
 import { main } from "../main.ts";
 import { choice, flag, integer, ofServe, texts } from "../options.ts";
@@ -9,7 +9,7 @@ import { fakeIo } from "../terminal/io.fake.ts";
 import { editToml } from "./config.ts";
 
 function homeWith(text?: string) {
-  const homeFolder = mkdtempSync(join(tmpdir(), "millrace-config-"));
+  const homeFolder = temporaryFolder();
   const file = join(homeFolder, ".millrace/config.toml");
   mkdirSync(join(homeFolder, ".millrace"));
   if (text !== undefined) writeFileSync(file, text);

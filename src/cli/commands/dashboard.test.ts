@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { systemClock } from "../../base/clock.ts";
 import { fakeGateway, fakeKey } from "../../gateway/gateway.fake.ts";
 import { signInPath } from "../../gateway/routes/signed-in.fake.ts";
@@ -19,7 +19,7 @@ async function dashboard(homeFolder: string, ...argv: readonly string[]) {
 
 /** A home whose gateway file and key lead to a gateway of this process. */
 async function homeWithGateway(): Promise<{ readonly home: string; readonly url: string }> {
-  const home = mkdtempSync(join(tmpdir(), "millrace-dashboard-"));
+  const home = temporaryFolder();
   const { gateway } = fakeGateway({ clock: systemClock });
   const listening = await gateway.listen({ host: "127.0.0.1", port: 0 });
   onTestFinished(() => listening.close());
@@ -80,7 +80,7 @@ describe("millrace dashboard", () => {
   });
 
   it("exits 69 and says how to start a gateway where none runs", async () => {
-    const home = mkdtempSync(join(tmpdir(), "millrace-dashboard-"));
+    const home = temporaryFolder();
     expect(await dashboard(home)).toMatchObject({
       code: 69,
       stdout: "",

@@ -1,9 +1,7 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { onTestFinished } from "vitest";
+import { listening, temporaryFolder } from "../../../test/support/temporary.ts";
 import { challengeHeader, gatewayProof, proofHeader } from "../../base/node/gateway-proof.ts";
 import { Secret } from "../../base/secret.ts";
 import { doorHeader } from "../../gateway/routes/run-key-route.ts";
@@ -48,15 +46,9 @@ export async function home(listed: object = models) {
     response.writeHead(one === "removed" ? 404 : 200, headers);
     response.end(JSON.stringify(body));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo; // listening on TCP
+  const port = await listening(server);
   const url = `http://127.0.0.1:${port}`;
-  const homeFolder = mkdtempSync(join(tmpdir(), "millrace-setup-"));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-    rmSync(homeFolder, { recursive: true });
-  });
+  const homeFolder = temporaryFolder();
   const own = join(homeFolder, ".millrace");
   mkdirSync(own);
   writeFileSync(

@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { startGateway } from "../compose/start-gateway.ts";
 import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
@@ -13,13 +13,10 @@ import { files, home, program } from "./setup-home.fake.ts";
 
 /** A home with a gateway and no IDE, and the command line over it. */
 async function emptyHome() {
-  const homeFolder = mkdtempSync(join(tmpdir(), "millrace-no-ide-"));
+  const homeFolder = temporaryFolder();
   const env = { PATH: join(homeFolder, "bin"), MILLRACE_IDE_ONLY_HOME: homeFolder };
   const gateway = await startGateway({ homeFolder, env });
-  onTestFinished(async () => {
-    await gateway.close();
-    rmSync(homeFolder, { recursive: true });
-  });
+  onTestFinished(() => gateway.close());
   const millrace = async (...argv: string[]) => {
     const io = fakeIo({ homeFolder, env });
     const code = await main(argv, io, [setupCommand, runCommand]);

@@ -1,9 +1,9 @@
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, lstatSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "jsonc-parser";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { hasFileModes } from "../../../test/support/file-mode.ts";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { droid } from "../clients/agents.ts";
 import { defaultModel, shortList } from "../clients/target.ts";
 import { millraceCommand, typedCommand } from "../terminal/own-command.ts";
@@ -13,8 +13,7 @@ describe("what setup writes", () => {
   const listed = (id: string) => ({ id, name: id, contextTokens: 200_000, maxOutputTokens: 64_000, images: true });
 
   it.runIf(hasFileModes)("starts Millrace by its whole path where no shell finds it", () => {
-    const folder = mkdtempSync(join(tmpdir(), "millrace-path-"));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const folder = temporaryFolder();
     const started = { node: "/opt/my node/bin/node", script: "/opt/millrace/bin.js" };
     const command = () => millraceCommand({ env: { PATH: join(folder, "bin") }, platform: "linux" }, started);
     expect(command()).toBe('"/opt/my node/bin/node" "/opt/millrace/bin.js"');
@@ -23,8 +22,7 @@ describe("what setup writes", () => {
   });
 
   it.runIf(hasFileModes)("names a Node that an upgrade leaves in place", () => {
-    const folder = mkdtempSync(join(tmpdir(), "millrace-path-"));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const folder = temporaryFolder();
     const node = join(folder, "v24.1.0/bin/node");
     mkdirSync(join(folder, "v24.1.0/bin"), { recursive: true });
     writeFileSync(node, "");
@@ -36,8 +34,7 @@ describe("what setup writes", () => {
   });
 
   it("is not a program that only npm's own PATH has, and in a clone a person types its script", () => {
-    const folder = mkdtempSync(join(tmpdir(), "millrace-path-"));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder();
     const programs = join(folder, "node_modules/.bin");
     mkdirSync(programs, { recursive: true });
     writeFileSync(join(programs, "millrace"), "#!/bin/sh\n", { mode: 0o755 });

@@ -1,8 +1,8 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { encodeLimits } from "../../usage/envelope.ts";
 import { windsurfFixture } from "../../usage/snapshot.fake.ts";
@@ -16,7 +16,7 @@ let homeFolder: string;
 let folder: string;
 
 beforeEach(() => {
-  homeFolder = mkdtempSync(join(tmpdir(), "millrace-statusline-"));
+  homeFolder = temporaryFolder();
   folder = join(homeFolder, ".millrace");
 });
 

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
-import { type AddressInfo, connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { listening, temporaryFolder } from "../../../test/support/temporary.ts";
 import { systemClock } from "../../base/clock.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import { gatewayProof, proofHeader } from "../../base/node/gateway-proof.ts";
@@ -55,15 +55,14 @@ async function cuttingProxy(
       one.on("error", () => other.destroy());
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close());
+  const own = await listening(server);
   /** The gateway's own proof names its own port, so the proxy makes one of its own. */
   function provenHealth(challenge: string): string {
-    const at = { port: (server.address() as AddressInfo).port, instance: "instance-test" };
+    const at = { port: own, instance: "instance-test" };
     const proof = gatewayProof(new Secret(fakeKey), challenge, at);
     return `HTTP/1.1 200 OK\r\n${proofHeader}: ${proof}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`;
   }
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, streams: () => streams }; // it listens on TCP
+  return { url: `http://127.0.0.1:${own}`, streams: () => streams };
 }
 
 /** A gateway with one turn, behind a proxy, and a home that leads there. */
@@ -76,7 +75,7 @@ async function begin(
     readonly deleted?: readonly string[];
   } = {},
 ) {
-  const home = mkdtempSync(join(tmpdir(), "millrace-tail-"));
+  const home = temporaryFolder();
   const history = openHistory({ file: ":memory:" });
   onTestFinished(() => history.close());
   for (const turnId of options.deleted ?? [])
@@ -202,7 +201,7 @@ describe("millrace tail", () => {
   });
 
   test("says what to do without a gateway, with an unknown id, with two turns, and with none", async () => {
-    const nowhere = mkdtempSync(join(tmpdir(), "millrace-tail-"));
+    const nowhere = temporaryFolder();
     expect(await tail(nowhere)).toMatchObject({ code: 69, stderr: expect.stringContaining("millrace serve") });
     const { home } = await begin();
     expect(await tail(home, "turn_unknown")).toMatchObject({

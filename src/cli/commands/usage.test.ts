@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { Elsewhere } from "../../usage/elsewhere.ts";
 import { type LimitsEnvelope, usageSchema } from "../../usage/envelope.ts";
@@ -120,7 +121,7 @@ describe("millrace usage", () => {
   });
 
   it("shows the last reading and its age when the IDE is gone", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "millrace-usage-old-"));
+    const folder = temporaryFolder();
     const source = fakeLimits({ answers: () => Promise.resolve([windsurfAnswer("quota")]) });
     const gone = fakeLimits({ answers: () => Promise.reject(new MillraceError("ide_not_running", "No IDE runs.")) });
     const run = (open: typeof source.open, ...argv: readonly string[]) =>

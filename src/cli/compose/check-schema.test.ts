@@ -1,18 +1,16 @@
-import { mkdtempSync } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { install, layoutOf, profiles } from "../../../simulator/parts.ts";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { openSchemas } from "../../schema/open-schemas.ts";
 import { checkSchema } from "./check-ides.ts";
 
 const { signal } = new AbortController();
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "millrace-schema-"));
+  folder = temporaryFolder();
 });
-afterEach(async () => rm(folder, { recursive: true, force: true }));
 
 it("tells a build whose field numbers moved", async () => {
   const layout = layoutOf(profiles["windsurf-2"], folder, "linux", "x64");

@@ -1,7 +1,6 @@
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { Emitter } from "../../base/emitter.ts";
 import { until } from "../../base/wait.fake.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
@@ -21,7 +20,7 @@ const nobody: IdeFinder = {
 };
 
 function parts() {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-meter-"));
+  const folder = temporaryFolder();
   const events = new Emitter<TurnLifecycle & StoreLifecycle & UsageLifecycle>();
   const fake = fakeTurns({ events });
   const io = { clock: fake.clock, env: {}, platform: "linux", homeFolder: folder } as const;

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { Emitter } from "../../base/emitter.ts";
 import type { StoreLifecycle } from "../../log/lifecycle.ts";
@@ -10,8 +10,7 @@ import { newTurn } from "../../log/turn.fake.ts";
 import { openStore } from "./compose-store.ts";
 
 test("a store whose key is lost reports once how many turns cannot be read", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-store-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const folder = temporaryFolder();
   const logKeyFile = join(folder, "log-key");
   const start = async () => {
     const events = new Emitter<StoreLifecycle>();

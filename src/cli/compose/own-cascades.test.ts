@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { until } from "../../base/wait.fake.ts";
@@ -14,8 +14,7 @@ const signal = new AbortController().signal;
 const idleMs = 60_000;
 
 function journalFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-kept-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   return join(folder, "cascades.jsonl");
 }
 

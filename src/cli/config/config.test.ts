@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { agentEnvironment } from "../agents/agent-spec.ts";
 import { splitCommand } from "../options.ts";
 import { noConfig, parseConfig, readConfig } from "./read-config.ts";
@@ -14,8 +15,7 @@ describe("config.toml", () => {
   });
 
   it("is read from its file", () => {
-    const folder = mkdtempSync(join(tmpdir(), "millrace-config-"));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const folder = temporaryFolder();
     writeFileSync(join(folder, "config.toml"), '[serve]\nlog_level = "info"\n');
     expect(readConfig(join(folder, "config.toml")).serve).toEqual({ log_level: "info" });
   });

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { readOrMakeKey } from "../gateway-process/key-file.ts";
 import type { Settings } from "../settings.ts";
 import { checkKey } from "./check-own.ts";
@@ -9,8 +8,7 @@ import { checkKey } from "./check-own.ts";
 test.skipIf(process.platform === "win32")(
   "on Windows doctor does not claim rights that it did not look at",
   async () => {
-    const folder = mkdtempSync(join(tmpdir(), "millrace-key-"));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const folder = temporaryFolder();
     const settings = { folder, keyFile: join(folder, "key") } as Settings;
     readOrMakeKey(settings.keyFile);
     const said = async (platform: NodeJS.Platform) => (await checkKey(settings, platform)).findings[0]?.what;

@@ -1,21 +1,16 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
+import { listening } from "../../../test/support/temporary.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { Secret } from "../../base/secret.ts";
 import { encodeOpenAiError } from "../../gateway/dialects/openai-errors.ts";
 import { readSettings } from "../settings.ts";
 import { callGateway, silentGateway } from "./gateway-client.ts";
 
-let stop = () => {};
-afterEach(() => stop());
-
 async function answering(error: MillraceError): Promise<string> {
   const { status, body } = encodeOpenAiError(error.toRecord(), "req_1");
   const server = createServer((_, response) => response.writeHead(status).end(JSON.stringify(body)));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  stop = () => server.close();
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // it listens on TCP
+  return `http://127.0.0.1:${await listening(server)}`;
 }
 
 it.each([

@@ -1,10 +1,10 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { readGatewayFile, writeGatewayFile } from "./gateway-file.ts";
 
-const file = () => join(mkdtempSync(join(tmpdir(), "millrace-file-")), "state", "gateway.json");
+const file = () => join(temporaryFolder(), "state", "gateway.json");
 const address = { url: "http://127.0.0.1:42100", pid: 1, instance: "a", version: "0.1.0", startedAtMs: 1 };
 
 test("half a file, and another program's file, count as none", () => {

@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import { type LogLevel, openGatewayLog, peopleLine, withRequestIds } from "./gateway-log.ts";
@@ -63,7 +63,7 @@ test("warnings are sentences, and what a client calls itself cannot move the cur
 });
 
 test("a terminal gets lines for people, a pipe JSON of warnings, and the background a file", () => {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-log-"));
+  const folder = temporaryFolder();
   const written = (isTTY: boolean, level?: LogLevel, env = {}) => {
     const stderr = Object.assign(new PassThrough(), { isTTY });
     const log = openGatewayLog({ stderr, env, clock: new FakeClock() }, { folder }, level);

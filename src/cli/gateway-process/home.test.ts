@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { readGatewayFile, readGatewayRecord, writeGatewayFile } from "./gateway-file.ts";
 import { askHolder, type Home, holderOf, takeHome } from "./home.ts";
@@ -12,8 +12,7 @@ const recordOf = (instance: string) => ({ pid: process.pid, instance, version: "
 
 /** A gateway file that is not there yet, and gateways that take its home. */
 function place() {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-home-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const file = join(folder, "state", "gateway.json");
   const clock = new FakeClock();
   const notes: string[] = [];

@@ -2,7 +2,6 @@ import {
   chmodSync,
   chownSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -10,14 +9,14 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { hasFileModes, modeOf } from "../../../test/support/file-mode.ts";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { keepToYourself } from "../../base/node/file-access.ts";
 import { followKeyFile, readKey, readOrMakeKey, replaceKey } from "./key-file.ts";
 
-const folder = () => join(mkdtempSync(join(tmpdir(), "millrace-key-")), "state");
+const folder = () => join(temporaryFolder(), "state");
 
 test("the first start makes a key that only its user may read, and later starts read it", () => {
   const file = join(folder(), "key");

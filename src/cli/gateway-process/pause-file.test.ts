@@ -1,10 +1,10 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { endPause, pause, readPause, stopIfPaused } from "./pause-file.ts";
 
-const newFile = () => join(mkdtempSync(join(tmpdir(), "millrace-pause-")), "paused");
+const newFile = () => join(temporaryFolder(), "paused");
 
 test("a pause holds from its first moment until it is ended", () => {
   const file = newFile();

@@ -1,12 +1,12 @@
-import { closeSync, fstatSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { openRotatedFile } from "./rotated-file.ts";
 
 test("a log file is put aside when it is full, and the oldest goes", () => {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-rotated-"));
+  const folder = temporaryFolder();
   const file = join(folder, "logs", "a.log");
   const log = openRotatedFile(file, { maxBytes: 10, keep: 3 });
   for (const line of ["1234567\n", "2345678\n", "3456789\n", "4567890\n"]) log.write(line);
@@ -24,7 +24,7 @@ test("a log file is put aside when it is full, and the oldest goes", () => {
 });
 
 test("a folder that was removed is made again, and no descriptor is closed twice", () => {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-rotated-"));
+  const folder = temporaryFolder();
   const file = join(folder, "logs", "a.log");
   const log = openRotatedFile(file, { maxBytes: 10 });
   rmSync(join(folder, "logs"), { recursive: true });
@@ -45,7 +45,7 @@ test("a folder that was removed is made again, and no descriptor is closed twice
 });
 
 test("lines that are lost are told once, until they are written again", () => {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-rotated-"));
+  const folder = temporaryFolder();
   const file = join(folder, "logs", "a.log");
   const told: string[] = [];
   const log = openRotatedFile(file, { onProblem: (why) => told.push(why) });
@@ -62,7 +62,7 @@ test("lines that are lost are told once, until they are written again", () => {
 });
 
 test("a log file is its user's alone, and a file that was put aside is closed", () => {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-rotated-"));
+  const folder = temporaryFolder();
   const file = join(folder, "logs", "a.log");
   const log = openRotatedFile(file, { maxBytes: 10, keep: 2 });
   const next = () => {

@@ -1,8 +1,8 @@
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { openSessions } from "../../gateway/dashboard/dashboard-sessions.ts";
 import { linkFileIn, sessionFile } from "./gateway-file.ts";
@@ -19,7 +19,7 @@ function signIn(sessions: ReturnType<typeof openSessions>): string {
 
 describe("the dashboard's sessions in a file", () => {
   it("outlive the gateway until eight days after their last use, as digests that no secret can be made of", async () => {
-    const file = join(mkdtempSync(join(tmpdir(), "millrace-sessions-")), "own", "sessions.json");
+    const file = join(temporaryFolder(), "own", "sessions.json");
     const clock = new FakeClock();
     const secret = signIn(open(clock, file));
     expect(modeOf(file, 0o600)).toBe(0o600);
@@ -36,7 +36,7 @@ describe("the dashboard's sessions in a file", () => {
   });
 
   it("show texts after a restart too, where their owner agreed to it", () => {
-    const file = join(mkdtempSync(join(tmpdir(), "millrace-sessions-")), "sessions.json");
+    const file = join(temporaryFolder(), "sessions.json");
     const clock = new FakeClock();
     const sessions = open(clock, file);
     const [one, other] = [signIn(sessions), signIn(sessions)];
@@ -46,7 +46,7 @@ describe("the dashboard's sessions in a file", () => {
   });
 
   it("end by signing out, also for the next gateway", () => {
-    const file = join(mkdtempSync(join(tmpdir(), "millrace-sessions-")), "sessions.json");
+    const file = join(temporaryFolder(), "sessions.json");
     const clock = new FakeClock();
     const sessions = open(clock, file);
     const [one, other] = [signIn(sessions), signIn(sessions)];
@@ -56,7 +56,7 @@ describe("the dashboard's sessions in a file", () => {
   });
 
   it("are none where the file is not ours, or cannot be written", () => {
-    const folder = mkdtempSync(join(tmpdir(), "millrace-sessions-"));
+    const folder = temporaryFolder();
     const file = join(folder, "sessions.json");
     writeFileSync(file, '[{"digest":"short"}]');
     expect(sessionFile(file).load()).toEqual([]);
@@ -65,7 +65,7 @@ describe("the dashboard's sessions in a file", () => {
   });
 
   it("remove the file that leads to a link when the link is used, when it has expired, and when a gateway starts", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "millrace-sessions-"));
+    const folder = temporaryFolder();
     const clock = new FakeClock();
     const exists = () => existsSync(linkFileIn(folder));
     const lead = () => writeFileSync(linkFileIn(folder), "a page");

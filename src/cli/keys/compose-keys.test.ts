@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { Secret } from "../../base/secret.ts";
 import { composeKeys } from "./compose-keys.ts";
@@ -43,8 +43,7 @@ test("a lent key works until the last of those that hold it has left", () => {
 });
 
 test("keys are shown with what they may and have used, without anything that belongs to their value", () => {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-keys-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const keysFile = join(folder, "keys.json");
   const clock = new FakeClock(Date.parse("2026-11-22T12:00:00Z"));
   const value = createKey(keysFile, "ci", { models: ["opus"], turnsPerDay: 5 }, clock.now());

@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { NewTurn } from "../../log/store.ts";
 import { parseExpiry } from "../commands/keys.ts";
@@ -12,8 +12,7 @@ const noon = Date.parse("2026-11-22T12:00:00Z");
 
 /** The key `ci` with these limits, and gateways over its file. */
 function limited(limits: Partial<KeyLimits>) {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-admission-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const file = join(folder, "keys.json");
   const clock = new FakeClock(noon);
   createKey(file, "ci", { models: [], ...limits }, noon);

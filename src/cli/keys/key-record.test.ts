@@ -1,14 +1,14 @@
-import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { hasFileModes, modeOf } from "../../../test/support/file-mode.ts";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { Secret } from "../../base/secret.ts";
 import { openIssuedKeys } from "./compose-keys.ts";
 import { changeKeys, createKey, readKeys, revokeKey } from "./key-record.ts";
 
-const newFile = () => join(mkdtempSync(join(tmpdir(), "millrace-keys-")), "state", "keys.json");
+const newFile = () => join(temporaryFolder(), "state", "keys.json");
 const free = { models: [] };
 
 function opened(file = newFile()) {

@@ -1,9 +1,10 @@
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { findPortHolder, portReason, portTaken } from "./port-holder.ts";
 
@@ -29,7 +30,7 @@ test("the error says who has the port, which clients know it, and what to do", (
 });
 
 test("a port is fixed when the user set it, or when a client was set up for it", () => {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-port-"));
+  const folder = temporaryFolder();
   expect(portReason(new Set(["json"]), folder)).toBeUndefined();
   expect(portReason(new Set(["port"]), folder)).toEqual({ kind: "option" });
   mkdirSync(join(folder, "setup"));

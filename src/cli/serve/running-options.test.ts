@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { takeLock } from "../../base/node/system-lock.ts";
 import { readSettings } from "../settings.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
@@ -9,8 +9,7 @@ import { environmentOptions } from "./gateway-options.ts";
 import { refuseOtherOptions, spellOptions, typedWords } from "./running-options.ts";
 
 function beside(running: Readonly<Record<string, string>>, env: Readonly<Record<string, string>> = {}) {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-running-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const gateway = { url: "http://127.0.0.1:1", pid: process.pid, instance: "a", version: "1", startedAtMs: 0 };
   writeFileSync(join(folder, "gateway.json"), JSON.stringify({ ...gateway, options: running }));
   const giveBack = takeLock(join(folder, "gateway.held"));

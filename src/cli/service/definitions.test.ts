@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { launchdPlist } from "./launchd.ts";
 import type { ServiceSpec } from "./service-plan.ts";
 import { taskXml } from "./task-scheduler.ts";
@@ -19,8 +19,7 @@ const spec: ServiceSpec = {
 };
 
 function written(name: string, text: string, encoding: BufferEncoding = "utf8"): string {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-definition-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   writeFileSync(join(folder, name), text, encoding);
   return join(folder, name);
 }

@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { runInNewContext } from "node:vm";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { launchdExitCode, launchdPlist } from "./launchd.ts";
 import { type ServiceAction, type ServiceSpec, type ServiceStep, spellCommand, takeSteps } from "./service-plan.ts";
 import { managerOf } from "./service-spec.ts";
@@ -43,8 +43,7 @@ WantedBy=default.target
 const analyze = spawnSync("systemd-analyze", ["--version"]).status === 0;
 
 test.runIf(analyze)("the systemd unit passes systemd's own check", () => {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-unit-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const check = (text: string) => {
     const file = join(folder, "millrace.service");
     writeFileSync(file, text);
@@ -75,8 +74,7 @@ test("launchd ends a service that would fail again, gives it the processor, and 
 });
 
 test("launchd finds the folder of its log", async () => {
-  const folder = join(mkdtempSync(join(tmpdir(), "millrace-launchd-")), ".millrace");
-  onTestFinished(() => rmSync(dirname(folder), { recursive: true }));
+  const folder = join(temporaryFolder(), ".millrace");
   const all = managerOf("darwin")?.steps({ ...spec, folder, homeFolder: folder }).install ?? [];
   const beforeLoad = all.slice(
     0,
@@ -194,7 +192,7 @@ test("an old service is waited for until its manager does not know it any more",
 });
 
 test("a step that fails ends the rest, says what the command said, and leaves no file and no folder of its own", async () => {
-  const file = join(mkdtempSync(join(tmpdir(), "millrace-service-")), "deep", "unit");
+  const file = join(temporaryFolder(), "deep", "unit");
   const ran: string[] = [];
   const run = (program: string) => {
     ran.push(program);

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { checkService } from "../doctor/check-own.ts";
 import type { ServiceSpec } from "../service/service-plan.ts";
 import { noteService } from "../service/service-spec.ts";
@@ -69,8 +69,7 @@ test.each<[string, string, Record<string, string>, Record<string, string>, objec
 });
 
 test("doctor names a file of the service that is not there any more", () => {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-service-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   expect(checkService(folder)).toEqual([]);
   const spec = { program: join(folder, "node"), args: [join(folder, "bin.js"), "serve"] } as unknown as ServiceSpec;
   for (const file of [spec.program, spec.args[0] ?? ""]) writeFileSync(file, "");

@@ -1,16 +1,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { describeRecordStore, sampleRecord } from "../records/record-store.conformance.ts";
 import { openFileRecordStore } from "./file-record-store.ts";
 
 const key = "0b0e1b22-27a5-4b0e-8a51-1d3f6f0a5c01";
-const newFolder = () => mkdtempSync(join(tmpdir(), "millrace-records-"));
+const newFolder = () => temporaryFolder();
 
 describeRecordStore("file", () => {
   const folder = newFolder();

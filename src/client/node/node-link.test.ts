@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { listening } from "../../../test/support/temporary.ts";
 import { webLink } from "../link/web-link.ts";
 import { observe } from "../stream/observe.ts";
 import { nodeLink } from "./node-link.ts";
@@ -11,9 +11,7 @@ const backoff = { baseMs: 1, capMs: 1, budget: 8 };
 /** A server that speaks HTTP/1.1 only, and its address. */
 async function listen(handler: RequestListener) {
   const server = createServer(handler);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => server.close().closeAllConnections());
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }; // it listens on TCP
+  return { url: `http://127.0.0.1:${await listening(server)}`, server };
 }
 
 /** The error of observing a stream at something that is no gateway. */

@@ -1,7 +1,7 @@
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { openFileRecordStore } from "../node/file-record-store.ts";
 import { FakeStreamServer } from "../stream-server.fake.ts";
 import { startReliableStream } from "./open-stream.ts";
@@ -17,7 +17,7 @@ async function streamIn(folder: string, server: FakeStreamServer, cutAt = Infini
   const stream = await startReliableStream(request, options, never);
   return { stream, told };
 }
-const newFolder = () => mkdtempSync(join(tmpdir(), "millrace-records-"));
+const newFolder = () => temporaryFolder();
 const loseAll = (folder: string) => rmSync(folder, { recursive: true });
 const loseFiles = (folder: string) => {
   for (const name of readdirSync(folder)) rmSync(join(folder, name));

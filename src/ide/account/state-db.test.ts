@@ -1,13 +1,12 @@
 import { fork } from "node:child_process";
-import { mkdtempSync } from "node:fs";
 import { copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import * as fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { openBelow } from "../../../test/support/open-files.ts";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { systemClock } from "../../base/clock.ts";
 import { until } from "../../base/wait.fake.ts";
 import { commonHost } from "../host/common-host.ts";
@@ -20,12 +19,8 @@ describe("reading state.vscdb", () => {
   let file: string;
 
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "millrace-state-"));
+    folder = temporaryFolder();
     file = join(folder, "state.vscdb");
-  });
-
-  afterEach(async () => {
-    await rm(folder, { recursive: true, force: true });
   });
 
   function create(mode: "wal" | "delete", value: string | Uint8Array = "one"): DatabaseSync {

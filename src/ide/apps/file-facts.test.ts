@@ -1,8 +1,7 @@
-import { mkdtempSync } from "node:fs";
-import { chmod, mkdir, realpath, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, mkdir, realpath, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { readFileFacts, riskOf } from "./file-facts.ts";
 
 const never = new AbortController().signal;
@@ -11,9 +10,8 @@ const onUnix = process.platform !== "win32";
 describe("what a file shows", () => {
   let folder: string;
   beforeEach(async () => {
-    folder = await realpath(mkdtempSync(join(tmpdir(), "millrace-facts-")));
+    folder = await realpath(temporaryFolder());
   });
-  afterEach(() => rm(folder, { recursive: true, force: true }));
 
   it.runIf(onUnix)("is that of the file behind a link, and whether it may be run", async () => {
     const program = join(folder, "program");

@@ -1,10 +1,9 @@
-import { mkdtempSync } from "node:fs";
-import { appendFile, mkdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { appendFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
 import { openBelow } from "../../../test/support/open-files.ts";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { until } from "../../base/wait.fake.ts";
 import { codeiumFoldersIn, listCascadeFiles, removeCascadeFile } from "./cascade-files.ts";
@@ -14,12 +13,9 @@ const id = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "millrace-journal-"));
+  folder = temporaryFolder();
 });
-afterEach(async () => {
-  await until(() => openBelow(folder).length === 0);
-  await rm(folder, { recursive: true, force: true });
-});
+afterEach(() => until(() => openBelow(folder).length === 0));
 
 describe("the journal of conversations", () => {
   const file = () => join(folder, "cascades.jsonl");

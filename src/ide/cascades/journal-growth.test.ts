@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { openBelow } from "../../../test/support/open-files.ts";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { until } from "../../base/wait.fake.ts";
 import { openCascadeJournal } from "./cascade-journal.ts";
@@ -10,11 +10,8 @@ import { openCascadeJournal } from "./cascade-journal.ts";
 const id = (name: string) => name as CascadeId;
 
 function temporaryFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-journal-"));
-  onTestFinished(async () => {
-    await until(() => openBelow(folder).length === 0);
-    rmSync(folder, { recursive: true });
-  });
+  const folder = temporaryFolder();
+  onTestFinished(() => until(() => openBelow(folder).length === 0));
   return join(folder, "cascades.jsonl");
 }
 

@@ -1,7 +1,7 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { commandRunner } from "./run-command.ts";
 
 const never = new AbortController().signal;
@@ -21,13 +21,12 @@ it("gives a failed program's own words to a caller who asks for them", async () 
 });
 
 it("hands arguments on as they are: no shell looks at them", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-run-"));
+  const folder = temporaryFolder();
   const marker = join(folder, "made");
   const hostile = [`; touch ${marker}`, "$(id)", "`id`", "a b", '"', "*"];
   const answer = await node("console.log(JSON.stringify(process.argv.slice(1)))", 100_000, never, ...hostile);
   expect(answer.ok && JSON.parse(answer.value.stdout)).toEqual(hostile);
   expect(existsSync(marker)).toBe(false);
-  rmSync(folder, { recursive: true });
 });
 
 it("ends a program that hangs, and one that its caller no longer waits for", async () => {

@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { powershellErrors } from "../../../test/support/powershell.ts";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { looksLikeApp } from "../apps/installed-apps.ts";
 import { looksLikeServer } from "../process/classify.ts";
 import { environmentScript, listeningScript, listScript, processScript } from "./scripts.ts";
@@ -20,16 +20,12 @@ it("a script with a mistake is noticed", async () => {
 
 const hasCompiler = spawnSync("mcs", ["--version"]).status === 0;
 it.skipIf(!hasCompiler)("the C# in it compiles as C# 5, which Windows PowerShell 5.1 compiles at most", () => {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-csharp-"));
-  try {
-    const source = /@'\n([\s\S]*?)\n'@/.exec(environmentScript(1))?.[1] ?? "";
-    writeFileSync(join(folder, "peb.cs"), source);
-    const args = ["-langversion:5", "-warnaserror", "-target:library", "-out:peb.dll", "peb.cs"];
-    const { status, stdout, stderr } = spawnSync("mcs", args, { cwd: folder, encoding: "utf8" });
-    expect({ status, said: stdout + stderr }).toEqual({ status: 0, said: "" });
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = temporaryFolder();
+  const source = /@'\n([\s\S]*?)\n'@/.exec(environmentScript(1))?.[1] ?? "";
+  writeFileSync(join(folder, "peb.cs"), source);
+  const args = ["-langversion:5", "-warnaserror", "-target:library", "-out:peb.dll", "peb.cs"];
+  const { status, stdout, stderr } = spawnSync("mcs", args, { cwd: folder, encoding: "utf8" });
+  expect({ status, said: stdout + stderr }).toEqual({ status: 0, said: "" });
 });
 
 /** What `Where-Object` of the list script lets through: `-match` knows no case. */

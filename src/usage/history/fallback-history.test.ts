@@ -1,8 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { Emitter } from "../../base/emitter.ts";
 import type { MillraceError } from "../../base/errors.ts";
@@ -22,7 +22,7 @@ let healing: Promise<void> | undefined;
 let stop: AbortController;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "millrace-history-"));
+  folder = temporaryFolder();
   file = join(folder, "turns.db");
   clock = new FakeClock();
   told = [];
@@ -33,7 +33,6 @@ afterEach(async () => {
   stop.abort();
   await healing;
   history?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 function open(setAside?: () => void): FallbackHistory {

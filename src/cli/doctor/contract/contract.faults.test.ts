@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../../../../simulator/index.ts";
+import { temporaryFolder } from "../../../../test/support/temporary.ts";
 import { doctorCommand } from "../../commands/doctor.ts";
 import { main } from "../../main.ts";
 import { fakeIo } from "../../terminal/io.fake.ts";
@@ -13,11 +13,8 @@ const apiKey = "sk-ws-01-planted-api-key";
 describe.runIf(process.platform === "linux")("millrace doctor --contract", () => {
   async function machine(options: SimulatorOptions) {
     const simulator = await startSimulator({ apiKey, ...options });
-    const homeFolder = await mkdtemp(join(tmpdir(), "millrace-contract-"));
-    onTestFinished(async () => {
-      await simulator.stop();
-      await rm(homeFolder, { recursive: true, force: true });
-    });
+    const homeFolder = temporaryFolder();
+    onTestFinished(() => simulator.stop());
     const contract = async (...argv: readonly string[]) => {
       const io = fakeIo({ homeFolder, env: { MILLRACE_IDE_ONLY_HOME: simulator.home } });
       const code = await main(["doctor", ...argv], io, [doctorCommand]);
