@@ -1,13 +1,15 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { platform, tmpdir } from "node:os";
+import { readdir } from "node:fs/promises";
+import { platform } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fromBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ClientModelConfigSchema, UserStatusSchema } from "../src/proto/windsurf/exa/codeium_common_pb.ts";
+import { temporaryFolder } from "../test/support/temporary.ts";
 import { answerOf, clientOf, finalSteps, metadataOf, patience, send } from "./rpc-client.fake.ts";
+import { placesOf } from "./simulate.ts";
 import { type Simulator, startSimulator } from "./start.ts";
 
 const onLinux = platform() === "linux";
@@ -39,6 +41,13 @@ describe("a running stand-in", () => {
   });
   afterAll(async () => {
     await simulator.stop();
+  });
+
+  it("says where everything is, without a secret", () => {
+    expect(placesOf(simulator)).toMatchObject({ pid: simulator.pid, port: simulator.port, profile: "windsurf-2" });
+    expect(JSON.stringify(placesOf(simulator))).not.toMatch(
+      new RegExp(`${simulator.csrfToken.reveal()}|${simulator.apiKey.reveal()}`),
+    );
   });
 
   it.runIf(onLinux)("looks like the real process: program, flags, environment", () => {
@@ -200,18 +209,14 @@ describe("a restart", () => {
   });
 
   it("keeps a home that the caller gave, with its conversations", async () => {
-    const home = await mkdtemp(join(tmpdir(), "millrace-home-"));
-    try {
-      const first = await startSimulator({ home, turn: { rate: "instant" }, apiKey: "sk-ws-01-planted" });
-      const cascadeId = await send(first, "echo: kept");
-      await finalSteps(first, cascadeId);
-      await first.stop();
-      expect(await readdir(first.layout.cascades)).toEqual([`${cascadeId}.pb`]);
-      await using second = await startSimulator({ home, apiKey: "sk-ws-01-planted" });
-      expect((await second.report()).cascades).toMatchObject([{ cascadeId, turnsEnded: 1 }]);
-    } finally {
-      await rm(home, { recursive: true, force: true });
-    }
+    const home = temporaryFolder();
+    const first = await startSimulator({ home, turn: { rate: "instant" }, apiKey: "sk-ws-01-planted" });
+    const cascadeId = await send(first, "echo: kept");
+    await finalSteps(first, cascadeId);
+    await first.stop();
+    expect(await readdir(first.layout.cascades)).toEqual([`${cascadeId}.pb`]);
+    await using second = await startSimulator({ home, apiKey: "sk-ws-01-planted" });
+    expect((await second.report()).cascades).toMatchObject([{ cascadeId, turnsEnded: 1 }]);
   });
 });
 

@@ -183,7 +183,7 @@ describe("a request never gets a model that it did not ask for", () => {
         if (/^(?:opus|claude-opus|gpt|swe)$/i.test(name)) return; // a short name means the newest
         expect([undefined, shapeOf(name).base]).toContain(answer);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 });
