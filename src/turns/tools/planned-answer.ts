@@ -2,6 +2,7 @@ import type { TerminalEvent, TurnEventBody, Usage } from "../../log/event.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
 import { Calls } from "./calls.ts";
 import { CallFinder } from "./find-calls.ts";
+import { mostOfEnd } from "./forms/announced-call.ts";
 import { JsonAnswer } from "./json-answer.ts";
 import { nativeTools } from "./native-tools.ts";
 import {
@@ -71,8 +72,24 @@ export class PlannedAnswer {
 
   /** The answer as the model wrote it. */
   get raw(): string {
-    if (this.#raw.length > 1) this.#raw.splice(0, this.#raw.length, this.#raw.join(""));
-    return this.#raw[0] ?? "";
+    return this.#raw.join("");
+  }
+
+  /** What a text has beyond the answer, as far as that was read; undefined if it begins in another way. Joins nothing: that takes long for megabytes. */
+  #beyond(text: string): string | undefined {
+    let at = 0;
+    for (const piece of this.#raw) {
+      if (!text.startsWith(piece, at)) return undefined;
+      at += piece.length;
+    }
+    return text.slice(at);
+  }
+
+  /** The end of the answer, in which a call may be announced. */
+  get #lastPart(): string {
+    let from = this.#raw.length;
+    for (let length = 0; from > 0 && length < mostOfEnd; ) length += this.#raw[--from]?.length ?? 0;
+    return this.#raw.slice(from).join("");
   }
 
   /** Calls that could not be used, a call that had to be made and was not among them. */
@@ -134,7 +151,7 @@ export class PlannedAnswer {
     if (event.type === "text") this.#readOn(event.delta);
     else if (event.type === "rewritten") this.#rewrite(event.text);
     else if (event.type === "finished") {
-      if (event.text.startsWith(this.raw)) this.#readOn(event.text.slice(this.raw.length));
+      this.#readOn(this.#beyond(event.text) ?? "");
       this.#finish(event.reason.unified === "length" ? "length" : "stop");
     } else if (event.type === "failed" && this.#before !== undefined) this.calls.passOnWrong(true);
     else if (event.type === "tool_call") return [event];
@@ -169,8 +186,8 @@ export class PlannedAnswer {
 
   /** The upstream changed its text: `text` is the answer as it now reads. */
   #rewrite(text: string): void {
-    const { raw } = this;
-    if (text.startsWith(raw)) return this.#readOn(text.slice(raw.length));
+    const more = this.#beyond(text);
+    if (more !== undefined) return this.#readOn(more);
     this.#raw.length = 0;
     this.told.readAgain(this.#showsText);
     this.calls = this.#begin();
@@ -191,7 +208,7 @@ export class PlannedAnswer {
     const { isContradicted } = told;
     const problem = isContradicted ? contradiction : this.#isSummary ? summaryProblem : (this.#callProblem() ?? wrong);
     const isAnnounced = cause === "stop" && told.calls.length === 0 && this.#json === undefined;
-    const announced = isAnnounced ? askForAnnounced(this.plan, this.raw) : undefined;
+    const announced = isAnnounced ? askForAnnounced(this.plan, this.#lastPart) : undefined;
     const reask = problem === undefined ? announced : problem.again;
     this.result = {
       problem: problem?.text,

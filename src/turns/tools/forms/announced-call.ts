@@ -53,13 +53,13 @@ const argumentKey = /["'](?:arguments|args|parameters|params|(?:tool_|action_)?i
 /** How far after its beginning a call names its tool, and its arguments begin. */
 const [nameWithin, argumentsWithin] = [200, 2_000];
 /** Calls may be long: their beginning is looked for in this much of the end of an answer. */
-const mostLooked = 1_000_000;
+export const mostOfEnd = 1_000_000;
 
 /**
  * The call of another form in which an answer ends, and its tool where it names one. Text that follows it says that it was only shown.
  */
 export function callAtEnd(answer: string, names: ToolNames): { readonly tool: ShownTool | undefined } | undefined {
-  const text = answer.trimEnd().slice(-mostLooked);
+  const text = answer.trimEnd().slice(-mostOfEnd);
   if (!/[}\])>][\s`~.]*$/.test(text.slice(-40))) return undefined;
   const lastLine = text.replace(/\n[ \t]*(?:`{3,}|~{3,})[ \t]*$/, "").replace(/^[^]*\n/, "");
   if (!/^\s*(?:[<{[}\])"'`]|Action|\w+\()/.test(lastLine) && lastLine.search(sign) === -1) return undefined;
