@@ -10,6 +10,11 @@ export const bounds = {
     /** Real schemas nest some ten levels; a far deeper body is meant to exhaust the stack. */
     levels: 200,
   },
+  /**
+   * Of one message, over a WebSocket or the stream protocol, in bytes: the libraries join and read one in a turn of the event loop (100 ms for
+   * 16 MB). A longer request has HTTP, where its body is read in pieces.
+   */
+  message: 16 * 1024 * 1024,
   stop: {
     /** OpenAI's API has four; those that name no number, as many as a program of theirs ever sent. */
     sequences: { openai: 4, others: 64 },

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { isMillraceError } from "../../base/errors.ts";
 import { ownTurn } from "../../base/node/unhurried.ts";
+import { bounds } from "../dialects/bounds.ts";
 import type { Bodies, BodyMemory } from "./body.ts";
 import { type ConnectionLimits, defaultConnectionLimits } from "./connection-limits.ts";
 import type { Caller } from "./guard.ts";
@@ -14,12 +15,6 @@ const most = { connections: 64, ofIssuedKeys: 32, ofOneKey: 16 };
 
 /** Requests that wait on one connection. */
 const mostWaiting = 32;
-
-/**
- * The longest message, in bytes: `ws` joins and unmasks a message in one turn of the event loop (100 ms for 16 MB, 340 ms for 60 MB).
- * A longer request has HTTP, where its body is read in pieces.
- */
-const mostOfMessage = 16 * 1024 * 1024;
 
 /** What a frame's head and a chunk with the start of the next message may add, in bytes. */
 const headBytes = 128 * 1024;
@@ -177,7 +172,7 @@ class Connection {
   #arrive(bytes: number): void {
     const isFirst = this.#arriving === 0;
     this.#arriving += bytes;
-    if (this.#arriving > mostOfMessage + headBytes)
+    if (this.#arriving > bounds.message + headBytes)
       return this.#end(1009, "A message may have 16 MB. Send a longer request over HTTP.");
     if (isFirst) this.#slow = setTimeout(() => this.#end(1001, "The message came too slowly."), this.#limits.requestMs);
     this.#count();

@@ -45,7 +45,7 @@ export class Inbox {
 
   constructor(
     stream: OpenStream,
-    ports: Pick<RpcParts, "models" | "metrics" | "limits" | "readPdf"> & {
+    ports: Pick<RpcParts, "models" | "metrics" | "readPdf"> & {
       /** Called with the number of each message that is durable. */
       readonly acknowledge: (seqno: number) => void;
       /** Called once with the reason why the attach must end: a message was wrong, or could not be stored. */
@@ -78,7 +78,7 @@ export class Inbox {
       await this.#line;
     } catch (error) {
       await this.#line; // messages before the malformed one count
-      if (isOfMessage(error)) this.#ports.fail(unreadable(error, this.#ports.limits.maxBodyBytes));
+      if (isOfMessage(error)) this.#ports.fail(unreadable(error));
     }
   }
 

@@ -13,10 +13,11 @@ import {
   type StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
 } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { StreamTurns } from "../../turns/open-turns.ts";
+import { bounds } from "../dialects/bounds.ts";
 import { encodeInterruption, encodeRefusal } from "../dialects/idempotent/errors.ts";
 import { type BodyMemory, memoryOf } from "../http/body.ts";
 import type { Caller } from "../http/guard.ts";
-import type { Refusal } from "../http/refusal.ts";
+import { type Refusal, tooLarge } from "../http/refusal.ts";
 import type { OpenRpc, RpcHandler, RpcRequest, RpcResponse } from "../http/rpc-handler.ts";
 import { Appends } from "./carriers/appends.ts";
 import { type PollAnswer, PolledAttach } from "./carriers/poll.ts";
@@ -62,7 +63,7 @@ class Streams implements RpcHandler {
     this.#appends = new Appends(parts.clock);
     this.#serve = rpcServer({
       routes: (router) => this.#routes(router),
-      mostBytes: parts.limits.maxBodyBytes,
+      mostBytes: Math.min(parts.limits.maxBodyBytes, bounds.message),
     });
   }
 
@@ -180,10 +181,11 @@ function fromHex(text: string): Uint8Array {
 
 /** @throws MillraceError `invalid_request`, also where it costs more than a message may. */
 function readMessage(bytes: Uint8Array): { readonly message: ClientMessage; readonly bytes: number } {
+  if (bytes.length > bounds.message) throw tooLarge(bounds.message);
   const cost = costOf(ClientMessageSchema, bytes);
   try {
     return { message: fromBinary(ClientMessageSchema, bytes), bytes: memoryOf(cost) };
   } catch (error) {
-    throw unreadable(error, Number.POSITIVE_INFINITY);
+    throw unreadable(error);
   }
 }

@@ -45,7 +45,7 @@ function messageOf(input: Uint8Array) {
   try {
     return fromBinary(ClientMessageSchema, input);
   } catch (cause) {
-    throw unreadable(cause, largest);
+    throw unreadable(cause);
   }
 }
 

@@ -14,6 +14,8 @@ const headBytes = 5;
 
 /** Members of `BidiAppendRequest` that hold a message: it is counted when it is read. */
 const carriers: ReadonlySet<string> = new Set(["data", "dataBinary", "data_binary"]);
+/** What an append has beside its message, at most. */
+const appendBytes = 1_024;
 const noCarriers: ReadonlySet<string> = new Set();
 
 const contentType = /^application\/(?:connect\+)?(json|proto)\b/i;
@@ -49,7 +51,9 @@ export function scannedCall(
     header.delete(codingHeader);
     header.delete("content-length");
   }
-  const reader = { ...limits, input: method.input, isJson: format === "json", coding: isCoded ? coding : undefined };
+  const { input } = method;
+  const mostBytes = input === BidiAppendRequestSchema ? 2 * limits.mostBytes + appendBytes : limits.mostBytes; // it may be in hexadecimal
+  const reader = { ...limits, mostBytes, input, isJson: format === "json", coding: isCoded ? coding : undefined };
   return { ...call, header, body: told(isUnary ? wholeBody(call.body, reader) : envelopes(call.body, reader), limits) };
 }
 

@@ -73,8 +73,18 @@ test("a method that is not served, and a message that is too large, are refused 
   });
   expect(old.status).toBe(200);
   expect(await old.text()).toMatch(/"code":"unimplemented".*aiserver.v1.ErrorDetails/);
-  const body = JSON.stringify({ data: "00".repeat(100) });
+  const body = JSON.stringify({ data: "00".repeat(1_000) });
   const large = await fetch(`${listening.url}/${BidiService.typeName}/BidiAppend`, { method: "POST", headers, body });
   expect(large.status).toBe(429);
   expect(await large.text()).toMatch(/"code":"resource_exhausted".*aiserver.v1.ErrorDetails/);
+});
+
+test("a message has at most 16 MB, whatever a body may have", async () => {
+  const { listening } = await streamWorld();
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(16 * 1024 * 1024 + 1, 1);
+  const headers = { "x-api-key": fakeKey, "content-type": "application/connect+proto" };
+  const path = `${ChatService.typeName}/StreamUnifiedChatWithToolsIdempotentSSE`;
+  const refused = await fetch(`${listening.url}/${path}`, { method: "POST", headers, body: head });
+  expect(await refused.text()).toMatch(/larger than 16 MB.*too_large/);
 });

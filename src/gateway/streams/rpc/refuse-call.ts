@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { constants } from "node:http2";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, endStreamFlag, endStreamToJson, errorToJson } from "@connectrpc/connect/protocol-connect";
 import { isMillraceError, MillraceError, toMillraceError } from "../../../base/errors.ts";
@@ -82,13 +82,9 @@ export function endWith(response: RpcResponse): void {
 }
 
 /** Translates Connect's error about an incoming message that cannot be read. */
-export function unreadable(cause: unknown, mostBytes: number): MillraceError {
-  const { code, rawMessage, cause: reason } = ConnectError.from(cause);
+export function unreadable(cause: unknown): MillraceError {
+  const { rawMessage, cause: reason } = ConnectError.from(cause);
   if (isMillraceError(reason)) return refusedMessage(reason);
-  if (code === Code.ResourceExhausted)
-    return refusal("invalid_request", "too_large", `The message is larger than ${mostBytes} bytes.`, {
-      hint: "Send less.",
-    });
   const hint = "Send the message as protobuf, or as its JSON, as the content type says.";
   return new MillraceError("invalid_request", `A message cannot be read: ${rawMessage.slice(0, 200)}.`, {
     cause,

@@ -35,9 +35,8 @@ export function rpcServer({
     grpc: false,
     grpcWeb: false,
     acceptCompression: [compressionGzip, compressionBrotli],
-    readMaxBytes: mostBytes,
     compressMinBytes: Number.MAX_SAFE_INTEGER, // an answer is never held back to be compressed
-    interceptors: [detailing(mostBytes)],
+    interceptors: [detailing],
   });
   routes(router);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
@@ -84,7 +83,7 @@ export function rpcServer({
     const answered = await handle(scannedCall({ ...call, body }, handle, { mostBytes, memory, refused }));
     const isUnread = handle.method.methodKind === "unary" && answered.status >= 400 && !progress.isRead;
     const isBare = isUnread && answered.body !== undefined; // 405 and 415 have none
-    const whole = isBare ? await detailed(answered, progress.refusal, mostBytes) : answered;
+    const whole = isBare ? await detailed(answered, progress.refusal) : answered;
     await universalResponseToNodeResponse(whole, response); // its promise never resolves where all goes well
   }
 }
@@ -98,30 +97,24 @@ interface Progress {
 const progressKey = createContextKey<Progress>({ isRead: false }, { description: "how far the call has come" });
 
 /** Adds details to errors. Methods that stream their answer reject here only for their request; errors of the answer come later. */
-function detailing(mostBytes: number): Interceptor {
-  return (next) => async (request) => {
-    request.contextValues.get(progressKey).isRead = true;
-    if (!request.stream) return next(request);
-    try {
-      return await next(request);
-    } catch (error) {
-      if (request.signal.aborted) throw error;
-      throw encodeRefusal(unreadable(error, mostBytes).toRecord(), false);
-    }
-  };
-}
+const detailing: Interceptor = (next) => async (request) => {
+  request.contextValues.get(progressKey).isRead = true;
+  if (!request.stream) return next(request);
+  try {
+    return await next(request);
+  } catch (error) {
+    if (request.signal.aborted) throw error;
+    throw encodeRefusal(unreadable(error).toRecord(), false);
+  }
+};
 
 /** The same answer with details. */
-async function detailed(
-  bare: UniversalServerResponse,
-  refusal: unknown,
-  mostBytes: number,
-): Promise<UniversalServerResponse> {
+async function detailed(bare: UniversalServerResponse, refusal: unknown): Promise<UniversalServerResponse> {
   const pieces: Uint8Array[] = [];
   for await (const piece of bare.body ?? []) pieces.push(piece);
   const unknown = new ConnectError("The call was refused", Code.InvalidArgument);
   const told = errorFromJsonBytes(Buffer.concat(pieces), undefined, unknown);
-  const error = encodeRefusal(unreadable(refusal ?? told, mostBytes).toRecord(), false);
+  const error = encodeRefusal(unreadable(refusal ?? told).toRecord(), false);
   const json = errorToJsonBytes(error, undefined);
   const header = new Headers(bare.header);
   header.set("content-length", String(json.length));
