@@ -80,7 +80,9 @@ export type TerminalEventType = "finished" | "failed" | "cancelled";
 export type TerminalEvent = TurnEventBody & { readonly type: TerminalEventType };
 
 /** Whether nothing can follow this event. */
-export function isTerminal<E extends TurnEventBody>(event: E): event is E & { readonly type: TerminalEventType } {
+export function isTerminal<E extends TurnEventBody | OutlinedBody>(
+  event: E,
+): event is E & { readonly type: TerminalEventType } {
   return event.type === "finished" || event.type === "failed" || event.type === "cancelled";
 }
 
@@ -220,13 +222,6 @@ export function shorten(short: readonly OutlinedEvent[], event: OutlinedEvent): 
   const usage = short[at];
   if (usage?.type !== "usage" || event.type !== "usage") return [...short, event];
   return event.estimated && !usage.estimated ? short : short.with(at, event);
-}
-
-/** Whether nothing can follow this event. */
-export function endsTurn<E extends OutlinedBody>(
-  event: E,
-): event is E & { readonly type: "finished" | "failed" | "cancelled" } {
-  return event.type === "finished" || event.type === "failed" || event.type === "cancelled";
 }
 
 /** Why a turn ended: the finish reason, the error's code, or who cancelled. */

@@ -70,37 +70,9 @@ export class LiveEvents {
     this.#base += dropped;
   }
 
-  /** Takes the content out of the events; their outlines stay as they were. */
-  blank(): void {
-    this.#events = this.#events.map(blankOf);
-  }
-
   #add(event: TurnEvent): void {
     this.#events.push(event);
     this.#bytes += sizeOf(event);
-  }
-}
-
-function blankOf(event: TurnEvent): TurnEvent {
-  const blanks = (text: string) => " ".repeat(text.length);
-  switch (event.type) {
-    case "text":
-    case "thinking":
-      return { ...event, delta: blanks(event.delta) };
-    case "tool_call":
-      return { ...event, callId: "", name: "", argumentsDelta: blanks(event.argumentsDelta) };
-    case "rewritten":
-      return { ...event, text: blanks(event.text) };
-    case "finished":
-      return { ...event, reason: { ...event.reason, raw: undefined }, text: "" };
-    case "failed":
-      return { ...event, error: { code: event.error.code, message: "", hint: "" } };
-    case "started":
-    case "usage":
-    case "cancelled":
-      return event;
-    default:
-      return event satisfies never;
   }
 }
 

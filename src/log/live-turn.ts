@@ -55,7 +55,6 @@ export class LiveTurn implements LogWriter {
   /** Number of the last event that was handed to the store: a reader of the store may have it before the store has answered. */
   #handedSeq: number;
   #chain: EntryChain | undefined;
-  #isOutline = false;
   #lost: "fenced" | "removed" | undefined;
   #failure: { readonly error: unknown } | undefined;
 
@@ -117,7 +116,7 @@ export class LiveTurn implements LogWriter {
    * that the store has no more, or that another gateway has ended there meanwhile, goes on in memory alone. Throws `degraded`.
    */
   async catchUp(): Promise<void> {
-    if (!this.isKnown || this.isFailed || this.#lost !== undefined || this.#isOutline) return;
+    if (!this.isKnown || this.isFailed || this.#lost !== undefined) return;
     const { medium, row } = this.#options;
     if (!this.isDegraded && !medium.rows.abilities.isShared) return;
     const stored = await medium.rows.get(row.id);
@@ -149,21 +148,9 @@ export class LiveTurn implements LogWriter {
     this.#chain = undefined;
   }
 
-  /** Whether only its outline is here, and the store has its content. */
-  get isOutline(): boolean {
-    return this.#isOutline;
-  }
-
-  /** What its client asked, while that is here. */
-  get facts(): NewTurn | undefined {
-    return this.#isOutline ? undefined : this.#record;
-  }
-
-  /** Lets go of its content, which no memory dump can show from then on. */
-  keepOutline(): void {
-    this.#isOutline = true;
-    this.#events.blank();
-    this.#record = sealedRecord(this.#record);
+  /** What its client asked. */
+  get facts(): NewTurn {
+    return this.#record;
   }
 
   /** Whether its first event could not be stored, so that it was never prompted. */

@@ -136,7 +136,7 @@ export class Live implements LiveLog {
     return this.#page(turnId, after, { ...options, isTold: !this.capabilities.isShared }, () => {
       const live = this.#turns.current(turnId);
       if (live?.opensTo(options.clientKey) === false) throw unknownTurn();
-      return live?.isOutline === true ? undefined : live;
+      return live;
     });
   }
 
@@ -202,9 +202,8 @@ export class Live implements LiveLog {
     if (live === undefined || live.isKnown)
       await this.#health.orDegraded(() => this.#health.store.turns.noteDelivered(turnId));
     if (live?.isDegraded !== false || !live.hasEnded) return;
-    // of a sealed turn nobody else has it
-    if (!live.opensTo(undefined)) live.keepOutline();
-    else if (!this.capabilities.isShared) this.#turns.letGo(turnId); // a server may still lose its end
+    // a server may still lose its end; what its client sealed stands in no memory from then on
+    if (!this.capabilities.isShared || !live.opensTo(undefined)) this.#turns.letGo(turnId);
   }
 
   get(turnId: TurnId, looking: TurnLookup = {}): Promise<TurnRecord | undefined> {
@@ -229,8 +228,7 @@ export class Live implements LiveLog {
       if (found === undefined) return live?.hasEnded === false ? live.shown(looking) : undefined; // a server may lose what it had stored
       return (await this.#endIfLeft(found)) ? await read(records) : found;
     } catch (error) {
-      const isRequestGone = live?.isOutline === true && looking.clientKey !== undefined;
-      if (!isDegraded(error) || live === undefined || isRequestGone) throw error;
+      if (!isDegraded(error) || live === undefined) throw error;
       return live.shown(looking);
     }
   }

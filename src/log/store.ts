@@ -198,7 +198,7 @@ export interface LogStore {
     options: ReadLimit & ReadRight,
   ): Promise<{ readonly events: readonly TurnEvent[]; readonly ended: boolean }>;
   /**
-   * As `readAfter`, but without content and without a key: also for a turn that its client sealed, while it is in this process's memory.
+   * As `readAfter`, but without content and without a key: also for a turn that its client sealed, until that has its end.
    * For observers and for counting.
    */
   readOutlineAfter(

@@ -108,7 +108,10 @@ export async function* turnFeed(
   async function watch(record: TurnLabel): Promise<void> {
     if (summaries.has(record.turnId)) return;
     tell(summarize(record));
-    await follow(record).catch(() => undefined); // the turn was removed, or the gateway stops: the page keeps its last state
+    await follow(record).catch(async () => {
+      const label = await turns.getLabel(record.turnId).catch(() => undefined); // it was removed, or the gateway stops
+      if (label?.ended === true) tell(summarize(label, label.outline));
+    });
   }
 
   const unsubscribe = events.on("turn_started", ({ turnId }) => {

@@ -4,8 +4,8 @@ import { startOfLog } from "../../base/ids.ts";
 import {
   type BackendKind,
   endReasonOf,
-  endsTurn,
   isCutShort,
+  isTerminal,
   type OutlinedEvent,
   outlineEvent,
   type TurnEvent,
@@ -73,7 +73,7 @@ export function summaryOf(
 ): TurnSummary {
   const turn = listedTurn({ ...record, outline: short });
   const answer = short?.find((event) => "characters" in event);
-  const end = short?.findLast(endsTurn);
+  const end = short?.findLast(isTerminal);
   const isRead = short !== undefined ? !isCutShort(short) : record.lastEventId === startOfLog;
   const status = record.ended || end !== undefined ? "ended" : "running";
   return {
@@ -198,7 +198,7 @@ function detailOf(event: OutlinedEvent): string | null {
     const out = event.completionTokens + event.thinkingTokens;
     return `${event.promptTokens} in, ${out} out${event.estimated ? ", estimated" : ""}`;
   }
-  if (!endsTurn(event)) return null;
+  if (!isTerminal(event)) return null;
   const read = event.type === "cancelled" ? [] : (event.ideTools ?? []);
   return [endReasonOf(event), ...(read.length === 0 ? [] : [`read by the IDE: ${read.join(" ")}`])].join(", ");
 }

@@ -1,5 +1,5 @@
 import { type IdeVariant, promptedVariants } from "../../language-server/transport/endpoint.ts";
-import { endReasonOf, endsTurn, isCutShort } from "../../log/event.ts";
+import { endReasonOf, isCutShort, isTerminal } from "../../log/event.ts";
 import type { TurnLabel } from "../../log/store.ts";
 
 /** Where token counts come from. An estimate is never shown as a measurement. */
@@ -56,7 +56,7 @@ export function listedTurn({ outline = [], ...label }: Label): ListedTurn {
   const started = outline.find((event) => event.type === "started");
   const first = outline.find((event) => "characters" in event);
   const usage = outline.find((event) => event.type === "usage");
-  const last = outline.findLast(endsTurn);
+  const last = outline.findLast(isTerminal);
   return {
     turnId: label.turnId,
     startedAtMs: label.createdAtMs,
