@@ -152,9 +152,9 @@ export type OutlinedBody =
       readonly modelUid: ModelUid;
       readonly backend: BackendKind;
       /** Absent in sealed logs of older builds, and where the turn has none. */
-      readonly cascadeId?: CascadeId;
+      readonly cascadeId?: CascadeId | undefined;
       /** Which product the prompt went to; absent in logs of older builds. */
-      readonly ide?: string;
+      readonly ide?: string | undefined;
     }
   | { readonly type: "text" | "thinking"; readonly characters: number }
   | { readonly type: "tool_call"; readonly characters: number; readonly done: boolean }
@@ -173,13 +173,7 @@ export function outlineOf(body: TurnEventBody): OutlinedBody {
   switch (body.type) {
     case "started": {
       const { type, modelUid, backend, cascadeId, ide } = body;
-      return {
-        type,
-        modelUid,
-        backend,
-        ...(cascadeId === undefined ? {} : { cascadeId }),
-        ...(ide === undefined ? {} : { ide }),
-      };
+      return { type, modelUid, backend, cascadeId, ide };
     }
     case "text":
     case "thinking":

@@ -8,6 +8,7 @@ import { LiveTurn } from "./live-turn.ts";
 import { LiveTurns } from "./live-turns.ts";
 import type { Medium } from "./medium.ts";
 import { openMemory, type Store, storeOver } from "./opened-store.ts";
+import { readAll } from "./read-turn.ts";
 import { homeIsGone, homeOf, notStored, type Row, type RowsAbilities, unknownTurn } from "./rows.ts";
 import {
   type AttachedStream,
@@ -124,12 +125,16 @@ export class Live implements LiveLog {
     // a cancel that was stored meanwhile found no writer in this process
     const { cancel } = metaOf(await records.usable(turnId));
     if (cancel !== undefined) writer.requestCancel(cancel);
-    const readAll = async () => {
-      const events = await turns.readAll(turnId, seqOf(claimed.record.lastEventId));
-      writer.recall(events);
-      return events;
+    const readAfter = (id: TurnId, after: EventId, { limit }: ReadLimit) => turns.read(id, after, limit, "runner");
+    return {
+      record: claimed.record,
+      writer,
+      async readAll() {
+        const events = await readAll({ readAfter }, turnId);
+        writer.recall(events);
+        return events;
+      },
     };
-    return { record: claimed.record, writer, readAll };
   }
 
   async readAfter(turnId: TurnId, after: EventId, options: ReadLimit & ReadRight): Promise<Page> {

@@ -3,7 +3,7 @@ import { MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
 import { base64Parts, partBytes, readParts, storeParts } from "./large-texts.ts";
-import type { Medium } from "./medium.ts";
+import { emptyRow, type Medium } from "./medium.ts";
 import {
   apartOf,
   damagedLog,
@@ -188,19 +188,8 @@ export class Streams {
     };
     const nowMs = this.#medium.clock.now();
     const expiresAtMs = nowMs + this.#medium.retention.keptMs;
-    const unproven = {
-      id,
-      kind: "stream",
-      createdAtMs: nowMs,
-      epoch: 1,
-      last: 0,
-      open: true,
-      owner: "",
-      expiresAtMs,
-      tags: [],
-      meta: { form: rowForm, ...meta },
-    } as const;
-    const row: Row = { ...unproven, proof: this.#medium.sealer.prove(unproven) };
+    const begun = { id, kind: "stream", createdAtMs: nowMs, open: true, expiresAtMs } as const;
+    const row = this.#medium.sealer.proven({ ...emptyRow, ...begun, meta: { form: rowForm, ...meta } });
     const outcome = await this.#medium.rows.commit([{ type: "insert", row, head: noTag }], true);
     return outcome.type === "done" ? row : undefined;
   }

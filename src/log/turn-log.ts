@@ -1,9 +1,9 @@
-import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
+import type { EventId, TurnId } from "../base/ids.ts";
 import { ownTurn } from "../base/node/unhurried.ts";
 import type { Secret } from "../base/secret.ts";
 import { type CancelledBy, eventIdOf, seqIn, type TurnEvent } from "./event.ts";
 import { largeParts, storeParts } from "./large-texts.ts";
-import type { Medium } from "./medium.ts";
+import { emptyRow, type Medium } from "./medium.ts";
 import {
   damagedLog,
   formInParts,
@@ -54,25 +54,10 @@ export class TurnLog {
     if (session !== undefined) tags.push(this.#turns.tag("session", caller, session));
     const texts = encodeTurn(turn);
     const parts = largeParts(texts);
-    const unproven = {
-      id: turnId,
-      kind: "turn",
-      createdAtMs,
-      epoch: 1,
-      last: 0,
-      open: true,
-      owner,
-      expiresAtMs: undefined,
-      tags,
-      meta: {
-        form: parts === undefined ? rowForm : formInParts,
-        caller,
-        key,
-        label,
-        attachedAtMs: this.#medium.clock.now(),
-      }, // its home's clock may be another
-    } as const;
-    const row: Row = { ...unproven, proof: this.#medium.sealer.prove(unproven) };
+    const attachedAtMs = this.#medium.clock.now(); // its home's clock may be another
+    const meta = { form: parts === undefined ? rowForm : formInParts, caller, key, label, attachedAtMs };
+    const begun = { id: turnId, kind: "turn", createdAtMs, open: true, owner, expiresAtMs: undefined } as const;
+    const row = this.#medium.sealer.proven({ ...emptyRow, ...begun, tags, meta });
     const head = parts === undefined ? texts[0] : JSON.stringify(parts.map(({ length }) => length));
     return {
       row,
@@ -165,14 +150,6 @@ export class TurnLog {
     }
     if (events.length < asked) await this.#refuseGap(turnId, afterSeq + events.length);
     return { events, ended: !row.open && afterSeq + events.length === row.last };
-  }
-
-  /** Everything that the log holds of a turn now. */
-  async readAll(turnId: TurnId, last: number): Promise<readonly TurnEvent[]> {
-    const events: TurnEvent[] = [];
-    while (events.length < last)
-      events.push(...(await this.read(turnId, events.at(-1)?.eventId ?? startOfLog, 1024, "runner")).events);
-    return events;
   }
 
   /** Resolves once `holds` is true of the turn's row. Throws when it is unknown, and `expired`. */

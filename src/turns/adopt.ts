@@ -1,43 +1,27 @@
 import type { Backend, Batch, Prompt, StopReason } from "../backends/backend.ts";
 import { bestEffort, notNeeded } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
-import type { EventSink } from "../base/emitter.ts";
 import { isDegraded, isWithoutIde, MillraceError, toMillraceError } from "../base/errors.ts";
 import { startOfLog } from "../base/ids.ts";
 import type { BackendKind, TurnEvent, TurnEventBody } from "../log/event.ts";
 import type { LogStore, LogWriter, TurnLabel, TurnRecord } from "../log/store.ts";
-import type { Asker, Continuity } from "./continuity/continuity.ts";
 import { Conversation } from "./continuity/conversation.ts";
 import { stateAfter } from "./decide.ts";
 import type { Exchange } from "./exchange.ts";
-import type { TurnLifecycle } from "./lifecycle.ts";
-import type { TurnsOptions } from "./options.ts";
 import { continuedPromptOf, exchangeOf, newTurnExchange, promptOf, stagesOf } from "./plan.ts";
-import type { TurnQueue } from "./queue.ts";
-import type { Readers } from "./readers.ts";
 import { loggedAnswer, reconcile } from "./reconcile.ts";
 import { Runner } from "./run.ts";
-import type { RunningTurns } from "./running-turns.ts";
+import type { EngineParts } from "./start.ts";
 
 /** How long an adopted turn waits for an IDE to be there, and how long between two looks. A row of docs/dev/turn-machine.md. */
 const waitForIdeMs = 60_000;
 const lookEveryMs = 1_000;
 
-interface Parts extends Omit<TurnsOptions, "events" | "continuity"> {
-  readonly events: EventSink<TurnLifecycle>;
-  readonly queue: TurnQueue;
-  readonly continuity: Continuity | undefined;
-  /** Looks for a conversation that an earlier process left with a prompt that waits. */
-  readonly recall: ((asker: Asker) => Promise<void>) | undefined;
-  readonly running: RunningTurns;
-  readonly readers: Readers;
-}
-
 /**
  * Takes up every turn that an earlier gateway of this home left running, once: at the start, or when a store that failed then works again.
  * Runs until the signal aborts. A turn that cannot be continued does not hold up the others.
  */
-export async function adoptLeft(parts: Parts, signal: AbortSignal): Promise<void> {
+export async function adoptLeft(parts: EngineParts, signal: AbortSignal): Promise<void> {
   const { store, owner, running, events } = parts;
   const isLeft = ({ turnId, owner: its }: TurnLabel) =>
     !running.has(turnId) && (its === owner ? store.isUnclear(turnId) : store.isEarlier(its, owner));
@@ -66,7 +50,7 @@ export async function adoptLeft(parts: Parts, signal: AbortSignal): Promise<void
   }
 }
 
-async function adoptOne({ turnId }: TurnLabel, parts: Parts): Promise<void> {
+async function adoptOne({ turnId }: TurnLabel, parts: EngineParts): Promise<void> {
   const { store, owner, running, readers, events } = parts;
   const claimed = await store.claim(turnId, owner);
   if (claimed === undefined) return; // it has ended since it was listed
@@ -83,7 +67,7 @@ async function adoptOne({ turnId }: TurnLabel, parts: Parts): Promise<void> {
 /** A turn whose log cannot be trusted ends as failed, because it cannot be continued. A log that cannot be read now stays unchanged. */
 async function goOnWith(
   claimed: NonNullable<Awaited<ReturnType<LogStore["claim"]>>>,
-  parts: Parts,
+  parts: EngineParts,
 ): Promise<ReturnType<typeof adopt>> {
   try {
     return adopt(claimed.record, claimed.writer, await claimed.readAll(), parts);
@@ -99,7 +83,7 @@ async function goOnWith(
  * backend for the whole answer again and appends what the log lacks. A turn that was cancelled, before it was taken over or
  * while its backend is being found, ends; `cleanUp` then makes the backend stop its work.
  */
-function adopt(record: TurnRecord, writer: LogWriter, events: readonly TurnEvent[], parts: Parts) {
+function adopt(record: TurnRecord, writer: LogWriter, events: readonly TurnEvent[], parts: EngineParts) {
   const { backends, clock, queue, running } = parts;
   const run = running.optionsOf(record.turnId);
   const started = events.find((event) => event.type === "started");
@@ -141,7 +125,7 @@ function adopt(record: TurnRecord, writer: LogWriter, events: readonly TurnEvent
 }
 
 /** A prompt that waits for results at the end of an adopted turn goes on with the next one. */
-function adoptedConversation({ continuity }: Parts, asker: TurnRecord): Conversation | undefined {
+function adoptedConversation({ continuity }: EngineParts, asker: TurnRecord): Conversation | undefined {
   const choice = { type: "rebuild", reason: "unknown_history", heldMessages: 0 } as const;
   return continuity && new Conversation({ continuity, asker, choice, continued: undefined });
 }
@@ -157,7 +141,7 @@ async function stopUpstream(events: AsyncIterable<Batch>): Promise<void> {
 type StartedBody = TurnEventBody & { readonly type: "started" };
 
 /** The prompt as it was laid out for sending: a trajectory with earlier steps got only the messages that it lacked. */
-function adoptedPrompt(parts: Parts, record: TurnRecord, started: StartedBody | undefined): Prompt {
+function adoptedPrompt(parts: EngineParts, record: TurnRecord, started: StartedBody | undefined): Prompt {
   const { cascadeId, fromStep = 0 } = started ?? {};
   const continued = cascadeId !== undefined && fromStep > 0 ? continuedPromptOf(parts, record, cascadeId) : undefined;
   const whole = promptOf(parts, record);

@@ -9,7 +9,7 @@ import type { LogWriter, NewTurn, TurnRecord } from "../log/store.ts";
 import type { BackOff } from "./back-off.ts";
 import type { Asker, Continuity } from "./continuity/continuity.ts";
 import type { EventStage } from "./event-stage.ts";
-import { TwinFinder } from "./find-twin.ts";
+import { findTwin } from "./find-twin.ts";
 import type { TurnLifecycle } from "./lifecycle.ts";
 import type { TurnsOptions } from "./options.ts";
 import { newTurnExchange, promptOf, stagesOf } from "./plan.ts";
@@ -20,6 +20,17 @@ import { Runner } from "./run.ts";
 import { cleanUpMs, type RunningTurns } from "./running-turns.ts";
 import type { AskedTurn, RequestIdentity, StartedTurn } from "./turns.ts";
 import { goesOnPast, refuseConflict, StartsInFlight } from "./twins.ts";
+
+/** What starts turns, and takes them up. */
+export interface EngineParts extends Omit<TurnsOptions, "events" | "continuity"> {
+  readonly events: EventSink<TurnLifecycle>;
+  readonly readers: Readers;
+  readonly queue: TurnQueue;
+  readonly continuity: Continuity | undefined;
+  /** Looks for a conversation that an earlier process left with a prompt that waits. */
+  readonly recall: ((asker: Asker) => Promise<void>) | undefined;
+  readonly running: RunningTurns;
+}
 
 /** The way in which a turn gets into the log. */
 export interface TurnStorage {
@@ -43,28 +54,14 @@ const largePrompt = 256 * 1024;
 export class TurnStarter {
   readonly #parts;
   readonly #inFlight: StartsInFlight;
-  readonly #twins: TwinFinder;
   /** Turns that are stored, but not flushed yet. */
   readonly #unflushed = new Map<TurnId, Promise<void>>();
   /** Runs that have begun upstream and whose turn is not stored: until it is, or until they have cleaned up. */
   readonly #unstored = new Set<Promise<void>>();
 
-  constructor(
-    parts: Omit<TurnsOptions, "events" | "continuity"> & {
-      readonly events: EventSink<TurnLifecycle>;
-      readonly readers: Readers;
-      readonly queue: TurnQueue;
-      readonly refusals: Refusals;
-      readonly backOff: BackOff;
-      readonly continuity: Continuity | undefined;
-      /** Looks for a conversation that an earlier process left with a prompt that waits. */
-      readonly recall: ((asker: Asker) => Promise<void>) | undefined;
-      readonly running: RunningTurns;
-    },
-  ) {
+  constructor(parts: EngineParts & { readonly refusals: Refusals; readonly backOff: BackOff }) {
     this.#parts = parts;
     this.#inFlight = new StartsInFlight(parts.clock);
-    this.#twins = new TwinFinder(parts);
   }
 
   /**
@@ -82,7 +79,7 @@ export class TurnStarter {
     try {
       // the repeated request of a broken connection may come before the first one is stored
       if (earlier.length > 0 && this.#parts.implicitJoins) await this.#inFlight.untilStored(earlier, asked, signal);
-      const held = await this.#twins.find(asked, signal);
+      const held = await findTwin(this.#parts, asked, signal);
       if (held !== undefined) return await this.#join(held, asked, signal);
       return await this.#startNew("resolve" in asked ? await asked.resolve() : asked, signal);
     } finally {

@@ -103,6 +103,11 @@ export class Sealer {
     return createHmac("sha256", this.#proofKey).update(JSON.stringify(columns)).digest();
   }
 
+  /** A row with its proof. */
+  proven(row: Omit<Row, "proof">): Row {
+    return { ...row, proof: this.prove(row) };
+  }
+
   isProven(row: Row): boolean {
     const proof = this.prove(row);
     return row.proof.length === proof.length && timingSafeEqual(row.proof, proof);

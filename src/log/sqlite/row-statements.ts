@@ -124,20 +124,9 @@ export class RowStatements {
       const held = this.#one("SELECT id FROM tags JOIN logs USING (n) WHERE tag = ?", tag);
       if (held !== undefined) return String(held["id"]);
     }
+    const numbers = [createdAtMs, epoch, last, Number(open)];
     const texts = [JSON.stringify(tags), JSON.stringify(meta)];
-    const result = this.#run(
-      insertRow,
-      id,
-      kind,
-      createdAtMs,
-      epoch,
-      last,
-      Number(open),
-      owner,
-      expiresAtMs ?? null,
-      ...texts,
-      proof,
-    );
+    const result = this.#run(insertRow, id, kind, ...numbers, owner, expiresAtMs ?? null, ...texts, proof);
     if (result.changes === 0) return id;
     const n = result.lastInsertRowid;
     this.#run("INSERT INTO heads (n, head) VALUES (?, ?)", n, head);
