@@ -163,7 +163,7 @@ test("every command, option, setting and variable that a page or a sentence of t
 
 /** Times and limits that a page tells: its words, and the constant that has the number, which they cannot import. */
 const told: readonly (readonly [page: string, words: RegExp, file: string, constant: RegExp])[] = [
-  ["agents", /stops after (five) idle (minute)s/, "backends/acp/agent.ts", /defaultWarmMs = ([^;]+)/],
+  ["agents", /stops after (five) idle (minute)s/, "backends/acp/agent.ts", /warmMs = ([^,]+)/],
   ["agents", /No request comes for (10) (minute)s/, "cli/serve/gateway-options.ts", /continuityIdleMs = ([^;]+)/],
   ["agents", /in its first (20) (minute)s/, "backends/backend.ts", /longestCallMs = ([^;]+)/],
   ["agents", /ends (ten) (minute)s after its last answer/, "backends/acp/host/hosts.ts", /aloneMs = ([\d_]+)/],
@@ -171,7 +171,7 @@ const told: readonly (readonly [page: string, words: RegExp, file: string, const
   ["agents", /does not ask for its tools within (3) (s)/, "backends/acp/session/session-tools.ts", /listMs = ([^;]+)/],
   ["agents", /wrote nothing for (10) (s)/, "backends/acp/process/agent-starter.ts", /silentMs = ([^;]+)/],
   ["agents", /after (a) (minute) in any case/, "backends/acp/process/agent-starter.ts", /longestMs = ([^;]+)/],
-  ["agents", /it fails after (5) (minute)s/, "backends/acp/agent.ts", /defaultSilenceMs = ([^;]+)/],
+  ["agents", /it fails after (5) (minute)s/, "backends/acp/agent.ts", /silenceMs = ([^,]+)/],
   ["agents", /after (30) (s) in the middle of a line/, "backends/acp/turn/drain.ts", /halfLineMs = ([^;]+)/],
   ["help", /goes on for (two) (minute)s/, "cli/serve/gateway-options.ts", /client disconnects", ([\d_]+)/],
   ["help", /encrypted, for (two) (hour)s/, "log/store.ts", /keptMs: (2 \* hourMs)/],
@@ -203,7 +203,7 @@ const told: readonly (readonly [page: string, words: RegExp, file: string, const
   ["dev/turn-machine", /an old service: (40) (s)/, "cli/service/service-plan.ts", /askEveryMs\] = \[([\d_]+)/],
   ["dev/turn-machine", /a request waits (5) (s)/, "backends/acp/process/process-pool.ts", /patienceMs = ([^;]+)/],
   ["dev/turn-machine", /does not call gone: (1) (min)/, "backends/acp/turn/held-session.ts", /reachMs = ([^;]+)/],
-  ["dev/turn-machine", /of a locked session: (a) (minute)/, "backends/acp/agent.ts", /defaultLockedMs = ([^;]+)/],
+  ["dev/turn-machine", /of a locked session: (a) (minute)/, "backends/acp/agent.ts", /lockedMs = ([^,]+)/],
   [
     "agents",
     /more than (16) prompts of an agent wait/,

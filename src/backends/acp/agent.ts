@@ -43,12 +43,6 @@ export interface AcpAgentOptions {
   readonly events?: EventSink<BackendLifecycle> | undefined;
 }
 
-const defaultWarmMs = 5 * 60_000;
-/** Clients give up after ten minutes; the error has to reach them before. */
-const defaultSilenceMs = 5 * 60_000;
-const defaultLockedMs = 60_000;
-const defaultRestartMs = 2_000;
-
 /** An agent program that can be asked. Starts a process when one is needed, and ends all of them at `close`. */
 export type AcpAgent = ReturnType<typeof openAcpAgent>;
 
@@ -56,10 +50,10 @@ export type AcpAgent = ReturnType<typeof openAcpAgent>;
 export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions) {
   const {
     clock,
-    warmMs = defaultWarmMs,
-    silenceMs = defaultSilenceMs,
-    lockedMs = defaultLockedMs,
-    restartMs = defaultRestartMs,
+    warmMs = 5 * 60_000,
+    silenceMs = 5 * 60_000, // clients give up after ten minutes; the error has to reach them before
+    lockedMs = 60_000,
+    restartMs = 2_000,
   } = options;
   const { startChild, doors } = options;
   const onHostless = (why: string) => options.events?.emit("agent_hostless", { agent: spec.name, why });

@@ -9,7 +9,6 @@ export const clientNames = ["millrace", "windsurf"] as const;
 
 /** The launch of a process: the process can serve every session of the same launch. */
 export interface AgentLaunch {
-  readonly style: AcpStyle;
   /** Equal for launches that one process can serve. */
   readonly key: string;
   readonly args: readonly string[];
@@ -28,7 +27,6 @@ export function launchFor(spec: AcpAgentSpec, form: PromptForm, model: string | 
 export function summarizerLaunch({ args }: AcpAgentSpec, model?: string): AgentLaunch {
   const chosen = model === undefined ? [] : ["--model", model];
   return {
-    style: "summarizer",
     key: `summarizer ${model ?? ""}`,
     args: [...args, "--agent-type", "summarizer", ...chosen],
   };
@@ -36,7 +34,7 @@ export function summarizerLaunch({ args }: AcpAgentSpec, model?: string): AgentL
 
 /** The launch of the program as it is: also for what asks no model, such as the list of models. */
 export function plainLaunch({ args }: AcpAgentSpec): AgentLaunch {
-  return { style: "ask", key: "ask", args };
+  return { key: "ask", args };
 }
 
 /** The style of a launch with this key. */

@@ -7,17 +7,20 @@ export function isActing(kind: unknown): boolean {
   return acting.has(kind);
 }
 
+/** A tool step of an agent, as its `tool_call` has it. */
+export interface ToolStep {
+  title: string;
+  name?: unknown;
+  kind?: unknown;
+  input?: unknown;
+}
+
 /**
  * `server`: the name of our server towards the agent, which is a part of the names of its tools there. Whether an agent's tool step (`title`, `name`, `kind` and `rawInput` of a `tool_call`) is a call of one of the client's tools: by its name, or else by its title. The whole title has to be a
  * name that agents give such a tool, because it may be words of the model (a command line). Source: docs/dev/wire/acp.md, "Names".
  */
 export function isOwnTool(
-  {
-    title,
-    name,
-    kind,
-    input,
-  }: { readonly title: string; readonly name: unknown; readonly kind: unknown; readonly input: unknown },
+  { title, name, kind, input }: ToolStep,
   { server, tools }: { readonly server: string; readonly tools: readonly string[] },
 ): boolean {
   const shown = title.trim();

@@ -70,7 +70,14 @@ export class AgentStarter {
     const child = await this.#startChild({ command: this.#spec.command, args, environment, cwd }, this.#clock);
     onChild(child);
     try {
-      const start = { names: this.#names(), cwd, own, launch: launch.key, settings, clock: this.#clock };
+      const start = {
+        names: this.#spec.vendor === "devin" ? clientNames : clientNames.slice(0, 1),
+        cwd,
+        own,
+        launch: launch.key,
+        settings,
+        clock: this.#clock,
+      };
       const connection = await greet(child, start, signal);
       this.#met(connection.initialized);
       const abilities = readAbilities(connection.initialized);
@@ -110,10 +117,6 @@ export class AgentStarter {
     this.agentVersion = says.program || this.#spec.name;
     const fit = fitOf(this.#spec, says);
     this.newerThan = fit.is === "newer" ? fit.tried : undefined;
-  }
-
-  #names(): readonly string[] {
-    return this.#spec.vendor === "devin" ? clientNames : clientNames.slice(0, 1);
   }
 
   #startError(error: unknown, child: AgentChild, secrets: readonly string[]): MillraceError {

@@ -6,7 +6,7 @@ import { PipePeer, RpcError } from "../wire/rpc-peer.ts";
 import { SessionRouter } from "./session-router.ts";
 
 /** How long an agent may take to answer `initialize`; ms. */
-export const startMs = 60_000;
+const startMs = 60_000;
 
 /** Where and how a process was started. */
 export interface Start {
@@ -37,12 +37,12 @@ export async function greet(
   child: AgentChild,
   { names, clock, ...start }: Start & { readonly names: readonly string[]; readonly clock: Clock },
   signal: AbortSignal,
-): Promise<Connection> {
+): Promise<Connection & { readonly name: string }> {
   const begunMs = clock.monotonic();
   const router = new SessionRouter();
   const peer = new PipePeer(child, router);
-  const initialized = await initialize(peer, names, deadline(signal, startMs));
-  return { ...start, child, peer, router, initialized, startupMs: clock.monotonic() - begunMs };
+  const answer = await initialize(peer, names, deadline(signal, startMs));
+  return { ...start, child, peer, router, ...answer, startupMs: clock.monotonic() - begunMs };
 }
 
 /** Goes on with a process that an earlier gateway greeted. */
@@ -51,18 +51,14 @@ export function takeOver(child: AgentChild, start: Start, initialized: unknown):
   return { ...start, child, router, peer: new PipePeer(child, router), initialized, startupMs: undefined };
 }
 
-/** What Millrace says in `initialize`: it offers the agent nothing. */
-export function introduction(name: string): object {
-  return { protocolVersion: 1, clientCapabilities: {}, clientInfo: { name, title: "Millrace", version: "1" } };
-}
-
-async function initialize(peer: PipePeer, names: readonly string[], signal: AbortSignal): Promise<unknown> {
-  for (const [index, name] of names.entries()) {
-    try {
-      return await peer.request("initialize", introduction(name), signal);
-    } catch (error) {
-      if (!(error instanceof RpcError) || index === names.length - 1) throw error;
-    }
+/** Offers the agent nothing. Answers which name it took. */
+async function initialize(peer: PipePeer, [name = "", ...others]: readonly string[], signal: AbortSignal) {
+  const clientInfo = { name, title: "Millrace", version: "1" };
+  try {
+    const asked = { protocolVersion: 1, clientCapabilities: {}, clientInfo };
+    return { name, initialized: await peer.request("initialize", asked, signal) };
+  } catch (error) {
+    if (!(error instanceof RpcError) || others.length === 0) throw error;
+    return await initialize(peer, others, signal);
   }
-  throw new TypeError("no client name to introduce Millrace by");
 }

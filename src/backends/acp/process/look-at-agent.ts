@@ -7,8 +7,8 @@ import { spawnChild } from "../host/spawn-child.ts";
 import type { AcpAgentSpec, AcpStyle } from "../known/agent-spec.ts";
 import { clientNames, plainLaunch, summarizerLaunch } from "../known/devin.ts";
 import type { AgentChild, StartChild } from "../wire/agent-child.ts";
-import { type PeerHandlers, PipePeer, ProcessLoss, RpcError, type RpcPeer } from "../wire/rpc-peer.ts";
-import { introduction, startMs } from "./connection.ts";
+import { ProcessLoss, RpcError, type RpcPeer } from "../wire/rpc-peer.ts";
+import { greet } from "./connection.ts";
 import { prepareLaunch } from "./prepare-launch.ts";
 
 /** An agent's answer to one request, unchanged, or the reason why there is none. */
@@ -57,8 +57,10 @@ export async function lookAtAgent(
     const { cwd, own, environment } = await prepareLaunch(spec, signal);
     const { args } = style === "ask" ? plainLaunch(spec) : summarizerLaunch(spec);
     child = await startChild({ command: spec.command, args: [...args, ...own.args], environment, cwd }, clock);
+    const start = { cwd, own, launch: style, settings: "", names: clientNames, clock };
+    const { peer, initialized: result, name } = await greet(child, start, signal);
     const place = { cwd, mcpServers: [], ...(own.meta === undefined ? {} : { _meta: own.meta }) };
-    return await question(new PipePeer(child, offersNothing), place, signal);
+    return { clientName: name, initialize: { ok: true, result }, ...(await question(peer, place, signal)) };
   } catch (error) {
     signal.throwIfAborted();
     return { clientName: undefined, initialize: refused(error), ...noSession };
@@ -67,25 +69,14 @@ export async function lookAtAgent(
   }
 }
 
-/** Requests of the agent get "method not found". */
-const offersNothing: PeerHandlers = { onRequest: () => undefined, onNotification: () => {} };
-
 /** `place`: the parameters of `session/new`. */
-async function question(peer: RpcPeer, place: { readonly cwd: string }, signal: AbortSignal): Promise<AgentLook> {
-  let initialize: AgentReply = notAsked;
-  let clientName: string | undefined;
-  for (const name of clientNames) {
-    initialize = await ask(peer, "initialize", introduction(name), signal);
-    if (initialize.ok) clientName = name;
-    if (initialize.ok || initialize.code === undefined) break; // only a refusal may be about the name
-  }
-  if (!initialize.ok) return { clientName, initialize, ...noSession };
+async function question(peer: RpcPeer, place: { readonly cwd: string }, signal: AbortSignal) {
   const newSession = await ask(peer, "session/new", place, signal);
   const sessionId = newSession.ok ? repliedSessionId(newSession.result) : undefined;
   try {
     const list = await ask(peer, "session/list", { cwd: place.cwd }, signal);
     const discard = sessionId === undefined ? notAsked : await ask(peer, "session/delete", { sessionId }, signal);
-    return { clientName, initialize, newSession, list, discard: withoutId(discard, sessionId) };
+    return { newSession, list, discard: withoutId(discard, sessionId) };
   } catch (error) {
     if (sessionId !== undefined) {
       await bestEffort(peer.request("session/delete", { sessionId }, AbortSignal.timeout(endGraceMs)));
@@ -105,9 +96,8 @@ export function repliedSessionId(result: unknown): string | undefined {
 }
 
 async function ask(peer: RpcPeer, method: string, params: object, signal: AbortSignal): Promise<AgentReply> {
-  const limitMs = method === "initialize" ? startMs : requestMs;
   try {
-    return { ok: true, result: await peer.request(method, params, deadline(signal, limitMs)) };
+    return { ok: true, result: await peer.request(method, params, deadline(signal, requestMs)) };
   } catch (error) {
     signal.throwIfAborted();
     return refused(error);

@@ -41,7 +41,7 @@ function world(more: Partial<Options> = {}) {
     },
     ...more,
   });
-  const lease = (key: string, signal = never) => pool.lease({ key, args: [], style: "ask" }, signal);
+  const lease = (key: string, signal = never) => pool.lease({ key, args: [] }, signal);
   const use = async (key: string) => {
     await clock.advance(1);
     (await lease(key)).release();

@@ -136,7 +136,7 @@ export class ProcessPool<P extends PoolProcess> {
   #holding(sessionId: string): Lease<P> | undefined {
     for (const slot of this.#slots.values()) {
       if (slot.ending || slot.process?.sessions.has(sessionId) !== true) continue;
-      return this.#lent(slot, slot.process);
+      return { process: slot.process, release: this.#lend(slot) };
     }
     return undefined;
   }
@@ -176,29 +176,26 @@ export class ProcessPool<P extends PoolProcess> {
   }
 
   async #take(slot: Slot<P>, signal: AbortSignal): Promise<Lease<P>> {
-    slot.leases++;
+    const release = this.#lend(slot);
     try {
-      const process = await orAborted(slot.ready, signal);
-      slot.leases--;
-      return this.#lent(slot, process);
+      return { process: await orAborted(slot.ready, signal), release };
     } catch (error) {
-      slot.leases--;
-      this.#rest(slot);
+      release();
       throw error;
     }
   }
 
-  #lent(slot: Slot<P>, process: P): Lease<P> {
+  /** Keeps the process until the function that this gives is called; once is enough. */
+  #lend(slot: Slot<P>): () => void {
     slot.leases++;
     slot.cooling?.abort();
-    let released = false;
-    const release = () => {
-      if (released) return;
-      released = true;
+    let isReleased = false;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
       slot.leases--;
       this.#rest(slot);
     };
-    return { process, release };
   }
 
   #start(launch: AgentLaunch): void {

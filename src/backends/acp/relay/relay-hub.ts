@@ -119,10 +119,6 @@ export class RelayDoor {
     return this.#relay !== undefined;
   }
 
-  get isClosed(): boolean {
-    return this.#isClosed;
-  }
-
   /** A result that no hop could carry becomes an error that says so. */
   tell(message: ToRelay): void {
     const line = writeJson(message);

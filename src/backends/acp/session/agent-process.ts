@@ -144,7 +144,7 @@ export class AgentProcess implements SessionProcess {
       return await orAborted(open, signal);
     } catch (error) {
       if (signal.aborted) {
-        this.#discardLate(this.#late.get(key));
+        void bestEffort(this.#late.get(key)?.then((late) => late.expire()) ?? Promise.resolve());
         this.#late.set(key, open);
         open.catch(() => {
           if (this.#late.get(key) === open) this.#late.delete(key);
@@ -173,10 +173,6 @@ export class AgentProcess implements SessionProcess {
     this.knowledge.noteWithout(this.abilities.program);
     await session.expire();
     return undefined;
-  }
-
-  #discardLate(open: Promise<Session> | undefined): void {
-    void bestEffort((async () => (await open)?.end({ type: "expired" }))());
   }
 
   /** Opens a stored session, and reads the turn at this place in it, as `readReplay` has it. */
@@ -221,14 +217,9 @@ export class AgentProcess implements SessionProcess {
 
   /** A session is gone. */
   forget(session: Session): void {
-    this.#giveBack(session.folder);
+    if (session.folder !== undefined) this.#folders.delete(session.folder);
     if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id);
     this.note();
-  }
-
-  /** Whether the agent stopped in the middle of a line. */
-  get isMidLine(): boolean {
-    return this.peer.isMidLine;
   }
 
   /** Closes half of the idle sessions, the oldest first, where the agent and its children take too much memory. They stay stored. */
@@ -312,10 +303,6 @@ export class AgentProcess implements SessionProcess {
     } catch (error) {
       throw new NoDoor(error);
     }
-  }
-
-  #giveBack(folder: number | undefined): void {
-    if (folder !== undefined) this.#folders.delete(folder);
   }
 
   #load(sessionId: string): Promise<unknown> {

@@ -24,19 +24,18 @@ export class RunningPrompt {
   readonly reader: UpdateReader;
   /** Resolves when the prompt has ended, in any way. */
   readonly ended: Promise<true>;
-  #resolveEnded: () => void = () => {};
+  readonly #resolveEnded: (ended: true) => void;
   #pending: TurnEventBody[] = [];
   #end: PromptEnd | undefined;
-  readonly #news = new Notifier();
+  /** Wakes at each news from the agent, also where they are no event. */
+  readonly news = new Notifier();
   /** How many pieces of output the agent has sent for this prompt; grows while it lives. */
   heard = 0;
 
   /** `tools`: the client's, of a session that has them. */
   constructor(tools?: Pick<SessionTools, "owns">) {
     this.reader = new UpdateReader(tools);
-    this.ended = new Promise((resolve) => {
-      this.#resolveEnded = () => resolve(true);
-    });
+    ({ promise: this.ended, resolve: this.#resolveEnded } = Promise.withResolvers<true>());
   }
 
   get end(): PromptEnd | undefined {
@@ -48,13 +47,13 @@ export class RunningPrompt {
     this.heard++;
     const event = this.reader.read(update);
     if (event !== undefined) this.#pending.push(event);
-    this.#news.wake();
+    this.news.wake();
   }
 
   /** Whether the request is about one of the client's tools. */
   permission(toolCall: JsonObject): boolean {
     const isOurs = this.reader.readPermission(toolCall);
-    this.#news.wake();
+    this.news.wake();
     return isOurs;
   }
 
@@ -62,7 +61,7 @@ export class RunningPrompt {
   ask(question: string): void {
     const event = this.reader.readQuestion(question);
     if (event !== undefined) this.#pending.push(event);
-    this.#news.wake();
+    this.news.wake();
   }
 
   /** A notification of Devin's own. */
@@ -78,18 +77,8 @@ export class RunningPrompt {
 
   finish(end: PromptEnd): void {
     this.#end ??= end;
-    this.#resolveEnded();
-    this.#news.wake();
-  }
-
-  /** There is news that is no event. */
-  wake(): void {
-    this.#news.wake();
-  }
-
-  /** Resolves at the next news from the agent. Rejects with the signal's reason. */
-  async changed(signal: AbortSignal): Promise<void> {
-    await this.#news.wait(signal);
+    this.#resolveEnded(true);
+    this.news.wake();
   }
 
   /** Whether there are events to take. */

@@ -2,7 +2,7 @@ import { within } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
 import type { ToolSpec } from "../../backend.ts";
-import { isOwnTool } from "../known/tool-names.ts";
+import { isOwnTool, type ToolStep } from "../known/tool-names.ts";
 import type { KeptTools } from "../process/kept-process.ts";
 import type { RelayDoor } from "../relay/relay-hub.ts";
 import type { RelayAddress, RelayedCall, ToRelay } from "../relay/relay-wire.ts";
@@ -85,7 +85,7 @@ export class SessionTools {
   }
 
   /** Whether a tool step that the agent reports is a call of one of these tools. */
-  owns(step: Parameters<typeof isOwnTool>[0]): boolean {
+  owns(step: ToolStep): boolean {
     return isOwnTool(step, { server: this.#server, tools: this.#offered.map(({ name }) => name) });
   }
 

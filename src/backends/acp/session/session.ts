@@ -69,7 +69,7 @@ export class Session implements SessionReader {
   /** When its last turn gave it back, by the monotonic clock. */
   restedMs = 0;
   #state: SessionState;
-  #deleted: Promise<void> | undefined;
+  #deleted: Promise<unknown> | undefined;
 
   constructor(process: SessionProcess, tools?: SessionTools) {
     this.process = process;
@@ -121,15 +121,12 @@ export class Session implements SessionReader {
         this.tools?.tell(effect.answer);
         return;
       case "wake":
-        this.prompt?.wake();
+        this.prompt?.news.wake();
         return;
       case "delete":
-        this.#deleted = this.#delete();
-        this.#deleted.catch(() => {}); // `end` throws it
-        return;
       case "close":
-        this.#deleted = this.#close();
-        this.#deleted.catch(() => {}); // as above
+        this.#deleted = effect.type === "delete" ? this.#delete() : this.#request("session/close", inTime());
+        this.#deleted.catch(() => {}); // `end` throws it
         return;
       case "note":
         this.process.note();
@@ -258,17 +255,12 @@ export class Session implements SessionReader {
     await bestEffort(this.end({ type: "expired" }));
   }
 
-  async #close(): Promise<void> {
-    await this.#request("session/close", deadline(new AbortController().signal, discardMs));
-  }
-
   async #delete(): Promise<void> {
     await this.stop();
     const { canDelete, canClose } = this.process.abilities;
-    const limit = deadline(new AbortController().signal, discardMs);
     try {
-      if (canDelete) await this.#request("session/delete", limit);
-      else if (canClose) await this.#request("session/close", limit);
+      if (canDelete) await this.#request("session/delete", inTime());
+      else if (canClose) await this.#request("session/close", inTime());
     } catch (error) {
       if (!isUnknownSession(error)) throw error; // it was never stored, or is deleted already
     } finally {
@@ -344,6 +336,8 @@ export class Session implements SessionReader {
     return { id, userMessages, told, prompt, folder, idle, tools: tools && { ...tools.address, given } };
   }
 }
+
+const inTime = () => AbortSignal.timeout(discardMs);
 
 function endOf(reply: Reply): PromptEnd {
   if (!("error" in reply)) return answered(isObject(reply.result) ? reply.result : {});

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from "../../../base/json.ts";
 import { oneLine, shortened } from "../../../base/shown-text.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
 import type { AnswerSoFar } from "../../answer-diff.ts";
-import { isActing } from "../known/tool-names.ts";
+import { isActing, type ToolStep } from "../known/tool-names.ts";
 import { devinMethods } from "../process/session-router.ts";
 import { type TokenCounts, tokensIn } from "../wire/token-counts.ts";
 import type { SessionTools } from "./session-tools.ts";
@@ -39,12 +39,8 @@ function isCompaction({ kind, title }: Tool): boolean {
   return kind === "think" && title === "Compact conversation";
 }
 
-interface Tool {
-  kind: unknown;
-  title: string;
-  name: unknown;
-  input: unknown;
-  status: unknown;
+interface Tool extends ToolStep {
+  status?: unknown;
   refused: boolean;
   /** A call of the client's tools. */
   isOurs: boolean;
@@ -235,15 +231,7 @@ export class UpdateReader {
 
   #note(update: JsonObject): { readonly tool: Tool; readonly event: TurnEventBody | undefined } {
     const id = update["toolCallId"];
-    const tool = this.#tools.get(id) ?? {
-      kind: undefined,
-      title: "",
-      name: undefined,
-      input: undefined,
-      status: undefined,
-      refused: false,
-      isOurs: false,
-    };
+    const tool: Tool = this.#tools.get(id) ?? { title: "", refused: false, isOurs: false };
     this.#tools.set(id, tool);
     this.#afterTool = true;
     if (update["kind"] !== undefined && update["kind"] !== null) tool.kind = update["kind"];

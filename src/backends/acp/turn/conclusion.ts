@@ -1,18 +1,21 @@
-import type { Clock } from "../../../base/clock.ts";
 import { MillraceError, unusableAnswer } from "../../../base/errors.ts";
 import { quotable } from "../../../base/shown-text.ts";
 import type { FinishReason, TurnEventBody } from "../../../log/event.ts";
 import type { AcpAgentSpec } from "../known/agent-spec.ts";
 import { hasNoTools } from "../known/own-settings.ts";
-import { agentError, isContentFilter, silence, stoppedError, turnFailure } from "../process/errors.ts";
+import {
+  agentError,
+  type ErrorSource,
+  isContentFilter,
+  silence,
+  stoppedError,
+  turnFailure,
+} from "../process/errors.ts";
 import type { PromptEnd } from "../session/running-prompt.ts";
 import type { Effect, UpdateReader } from "../session/updates.ts";
 
 /** The agent of a turn, and the time. */
-interface Source {
-  readonly spec: AcpAgentSpec;
-  readonly clock: Pick<Clock, "now">;
-}
+type Source = ErrorSource & { readonly spec: AcpAgentSpec };
 
 /** The meaning of ACP's stop reasons, and of Devin's causes beside them. */
 const reasons: Readonly<Record<string, FinishReason["unified"] | "cancelled">> = {
@@ -85,7 +88,8 @@ function endOf(end: Exclude<PromptEnd, { readonly type: "died" }>, reader: Updat
     const saysMore = error.code === "upstream_failed" && reader.stopped !== "error"; // that names no cause
     return failed((saysMore ? stoppedError(reader.stopped, source) : undefined) ?? error);
   }
-  const raw = telling(reader.stopped) ?? end.stopReason;
+  const cause = reader.stopped === "complete" ? undefined : reader.stopped; // that says less than the stop reason does
+  const raw = cause ?? end.stopReason;
   const unified = reasons[raw];
   if (unified === undefined) {
     const error = stoppedError(raw, source);
@@ -126,11 +130,6 @@ function effectError({ name, kind, title, state }: Effect, agent: string): Millr
     hint: hints[state],
     details: { reason: unusableAnswer, ...(state === "prevented" ? {} : { effect: state }) },
   });
-}
-
-/** `complete` says less than the stop reason does. */
-function telling(cause: string | undefined): string | undefined {
-  return cause === "complete" ? undefined : cause;
 }
 
 function finished(unified: FinishReason["unified"], raw: string, text: string): End {

@@ -1,5 +1,4 @@
 import { bestEffort, notNeeded, orAborted, within } from "../../../base/async.ts";
-import type { Clock } from "../../../base/clock.ts";
 import type { AnswerSoFar } from "../../answer-diff.ts";
 import type { Batch } from "../../backend.ts";
 import type { RelayedCall } from "../relay/relay-wire.ts";
@@ -12,26 +11,21 @@ import { endsHere } from "./conclusion.ts";
 const lateMs = 250;
 const lateAnswerMs = 2_000;
 
+/** The agent waits for the results of these calls. */
+interface Parked {
+  readonly type: "parked";
+  readonly calls: readonly RelayedCall[];
+}
+
 /** Passes on the agent's updates, one batch for each read of its pipe, until the prompt has ended or must be stopped. */
 export async function* drain(
   turn: AcpTurn,
   before: AnswerSoFar,
   running: RunningPrompt,
-): AsyncGenerator<
-  Batch,
-  {
-    readonly end:
-      | PromptEnd
-      | {
-          readonly type: "parked";
-          readonly calls: readonly RelayedCall[];
-        };
-    readonly sent: AnswerSoFar;
-  }
-> {
+): AsyncGenerator<Batch, { readonly end: PromptEnd | Parked; readonly sent: AnswerSoFar }> {
   const { parts, signal } = turn;
   const { onAlive } = turn.options;
-  const watching = watchSilence(running, parts, { onAlive, isMidLine: () => turn.process?.isMidLine === true });
+  const watching = watchSilence(running, turn);
   let { text, thinking } = before;
   let heard = running.heard;
   try {
@@ -54,10 +48,10 @@ export async function* drain(
       if (end === undefined && session !== undefined && session.fresh.length > 0) {
         await orAborted(session.process.child.caughtUp(), signal); // the text before a call belongs before it
         if (running.hasNews) continue;
-        if (await areAll(running, session, parts.clock, signal))
+        if (await areAll(running, session, turn))
           return { end: { type: "parked", calls: session.fresh }, sent: { text, thinking } };
-      } else if (end === undefined) await running.changed(signal);
-      else if (isOurs || end.type !== "answered" || (await isQuiet(running, turn.process, parts.clock, signal)))
+      } else if (end === undefined) await running.news.wait(signal);
+      else if (isOurs || end.type !== "answered" || (await isQuiet(running, turn)))
         return { end, sent: { text, thinking } };
     }
   } finally {
@@ -71,12 +65,12 @@ const callsMs = 8;
 const announcedMs = 250;
 
 /** Whether the calls that came are all that the agent makes at once. */
-async function areAll(running: RunningPrompt, session: Session, clock: Clock, signal: AbortSignal): Promise<boolean> {
+async function areAll(running: RunningPrompt, session: Session, turn: AcpTurn): Promise<boolean> {
   const { heard } = running;
   const calls = session.fresh.length;
   const { announced } = running.reader;
   const isShort = session.tools?.isTogether === true && announced > calls;
-  await quiet(running, isShort ? announcedMs : announced >= calls ? allHereMs : callsMs, clock, signal);
+  await quiet(running, isShort ? announcedMs : announced >= calls ? allHereMs : callsMs, turn);
   if (running.heard !== heard || session.fresh.length !== calls) return false;
   if (isShort && session.tools !== undefined) session.tools.isTogether = false;
   return calls > 0;
@@ -86,25 +80,20 @@ async function areAll(running: RunningPrompt, session: Session, clock: Clock, si
  * Whether the agent writes nothing more after its reply. Some agents send the last parts of an answer after it. Devin tells that it
  * stopped before it replies, so there is nothing to wait for.
  */
-async function isQuiet(
-  running: RunningPrompt,
-  process: AcpTurn["process"],
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function isQuiet(running: RunningPrompt, turn: AcpTurn): Promise<boolean> {
   if (running.reader.stopped !== undefined) return true;
   const { heard, reader } = running;
-  await quiet(running, reader.answer.text === "" ? lateAnswerMs : lateMs, clock, signal);
-  if (running.heard !== heard || process === undefined) return running.heard === heard;
-  await within(process.child.caughtUp(), lateAnswerMs, clock); // on a busy machine the time may pass before what came is read
+  await quiet(running, reader.answer.text === "" ? lateAnswerMs : lateMs, turn);
+  if (running.heard !== heard || turn.process === undefined) return running.heard === heard;
+  await within(turn.process.child.caughtUp(), lateAnswerMs, turn.parts.clock); // on a busy machine the time may pass before what came is read
   return running.heard === heard && !running.hasNews;
 }
 
 /** Waits for news of the prompt, for so long at most. Rejects with the signal's reason: a stop is no sign that an answer is whole. */
-async function quiet(running: RunningPrompt, ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+async function quiet(running: RunningPrompt, ms: number, { parts, signal }: AcpTurn): Promise<void> {
   const enough = new AbortController();
-  const news = bestEffort(running.changed(AbortSignal.any([signal, enough.signal])));
-  await within(news, ms, clock);
+  const news = bestEffort(running.news.wait(AbortSignal.any([signal, enough.signal])));
+  await within(news, ms, parts.clock);
   enough.abort(notNeeded);
   signal.throwIfAborted();
 }
@@ -120,11 +109,8 @@ const halfLineMs = 30_000;
  * Reports every 5 s that the agent's process is alive, and ends a prompt that was silent for `silenceMs`, or for 30 s in the middle of
  * a line. Runs until the returned controller aborts. It runs beside the answer, so that no delta waits for a timer.
  */
-function watchSilence(
-  running: RunningPrompt,
-  { clock, silenceMs }: { readonly clock: Clock; readonly silenceMs: number },
-  { onAlive, isMidLine }: { readonly onAlive: () => void; readonly isMidLine: () => boolean },
-): AbortController {
+function watchSilence(running: RunningPrompt, turn: AcpTurn): AbortController {
+  const { clock, silenceMs } = turn.parts;
   const stop = new AbortController();
   const watch = async () => {
     let heard = running.heard;
@@ -135,13 +121,13 @@ function watchSilence(
         ({ heard } = running);
         sinceMs = clock.monotonic();
       } else {
-        const inLine = isMidLine();
+        const inLine = turn.process?.peer.isMidLine === true;
         if (clock.monotonic() - sinceMs >= (inLine ? Math.min(halfLineMs, silenceMs) : silenceMs)) {
           running.finish({ type: "silent", inLine });
           return;
         }
       }
-      onAlive();
+      turn.options.onAlive();
     }
   };
   void bestEffort(watch()); // an abort ends it
