@@ -56,6 +56,11 @@ export class CurrentServer {
     await server.ensurePanelState({ force: false }, signal);
   }
 
+  /** The same, for a caller that asks the server next, and learns there that it was not found. Rejects with the signal's reason. */
+  async tryAgain(signal: AbortSignal): Promise<void> {
+    await this.again(signal).catch(() => signal.throwIfAborted());
+  }
+
   /**
    * Makes a call, and repeats it once if that can help: after `repair` has corrected the failure, or on the server that runs now if
    * the first server seems to be gone. A call that broke because another request looked for the IDE again is repeated up to three

@@ -77,7 +77,7 @@ export async function* followCascade(
       }
       history = retry.history;
       await clock.sleep(retry.waitMs, signal);
-      if (isOutage(callFailure(failure))) await findServerAgain(current, signal);
+      if (isOutage(callFailure(failure))) await current.tryAgain(signal); // the next poll fails where it is not found, and that uses its budget
     }
   }
 }
@@ -99,15 +99,6 @@ async function readRun(
   } catch (error) {
     if (callFailure(error) !== "unimplemented") throw error;
     return { kind: "run", atMs: now(), status: undefined, executors: [], restarted };
-  }
-}
-
-/** A server that cannot be found yet is not counted as a failure here: the next poll fails, and that uses its budget. */
-async function findServerAgain(current: CurrentServer, signal: AbortSignal): Promise<void> {
-  try {
-    await current.again(signal);
-  } catch {
-    signal.throwIfAborted();
   }
 }
 

@@ -208,7 +208,7 @@ async function cleanUp(
   if (signal.aborted && signal.reason === "detach" && unannounced !== true) return;
   if (options.keep && ended === "finished") return;
   const { server } = current;
-  const limit = deadline(new AbortController().signal, cleanUpMs); // the turn's own signal may have aborted
+  const limit = AbortSignal.timeout(cleanUpMs); // the turn's own signal may have aborted
   const archive = () => bestEffort(server.archive(cascadeId, limit), () => options.onLeft?.(cascadeId));
   const stop = () => bestEffort(server.cancel(cascadeId, limit)).then(archive);
   session.cleaning = prompted && ended !== "finished" ? stop() : archive();

@@ -38,7 +38,7 @@ export async function sendPrompt(turn: CascadeTurn, signal: AbortSignal): Promis
   try {
     if (first.kind === "panel_state_missing") await current.server.ensurePanelState({ force: true }, signal);
     else {
-      await current.again(signal).catch(() => signal.throwIfAborted()); // the look goes on looking for the server
+      await current.tryAgain(signal); // the look goes on looking for the server
       if ((await wasAccepted(turn, signal)) === "accepted") return "accepted";
     }
   } catch (error) {
@@ -95,7 +95,7 @@ export async function wasAccepted(
       if (retry === undefined) throw goneError(error);
       history = retry.history;
       await clock.sleep(retry.waitMs, signal);
-      if (isOutage(callFailure(error))) await current.again(signal).catch(() => signal.throwIfAborted()); // the next look counts it
+      if (isOutage(callFailure(error))) await current.tryAgain(signal); // the next look counts it
     }
   }
 }

@@ -17,68 +17,29 @@ export type StepKind =
 
 type StepCase = NonNullable<CortexTrajectoryStep["step"]["case"]>;
 
+/** The words of a text, as types. */
+type Words<Text extends string> = Text extends `${infer Word} ${infer Rest}` ? Word | Words<Rest> : Text;
+
+function all<const Text extends string>(kind: StepKind, cases: Words<Text> extends StepCase ? Text : never) {
+  return cases.split(" ").map((each) => [each, kind] as const);
+}
+
 /** Every known step that is missing here is an effect. Source: docs/dev/wire/cascade.md. */
-const kinds: Readonly<Partial<Record<StepCase, StepKind>>> = {
-  userInput: "user",
-  plannerResponse: "answer",
-  errorMessage: "error",
-  checkpoint: "checkpoint",
-  memory: "memory",
-  dummy: "quiet",
-  finish: "quiet",
-  planInput: "quiet",
-  informPlanner: "quiet",
-  retrieveMemory: "quiet",
-  suggestedResponses: "quiet",
-  brainUpdate: "quiet",
-  todoList: "quiet",
-  lintDiff: "quiet",
-  lintFixMessage: "quiet",
-  clipboard: "quiet",
-  artifactSummary: "quiet",
-  proposalFeedback: "quiet",
-  managerFeedback: "quiet",
-  autoCascadeBroadcast: "quiet",
-  toolCallProposal: "quiet",
-  toolCallChoice: "quiet",
-  trajectoryChoice: "quiet",
-  supercompleteActiveDoc: "quiet",
-  supercompleteFeedback: "quiet",
-  supercompleteEphemeralFeedback: "quiet",
-  arenaTrajectoryConverge: "quiet",
-  relatedFiles: "quiet",
-  mquery: "reading",
-  grepSearch: "reading",
-  grepSearchV2: "reading",
-  viewFile: "reading",
-  listDirectory: "reading",
-  fileBreakdown: "reading",
-  viewCodeItem: "reading",
-  clusterQuery: "reading",
-  listClusters: "reading",
-  inspectCluster: "reading",
-  find: "reading",
-  searchKnowledgeBase: "reading",
-  lookupKnowledgeBase: "reading",
-  readKnowledgeBaseItem: "reading",
-  readUrlContent: "reading",
-  viewContentChunk: "reading",
-  searchWeb: "reading",
-  commandStatus: "reading",
-  readDeploymentConfig: "reading",
-  checkDeployStatus: "reading",
-  viewFileOutline: "reading",
-  listResources: "reading",
-  readResource: "reading",
-  findAllReferences: "reading",
-  trajectorySearch: "reading",
-  readTerminal: "reading",
-  exploreResponse: "reading",
-  readNotebook: "reading",
-  findCodeContext: "reading",
-  suggestCodemap: "reading",
-  skill: "reading",
-};
+const kinds: ReadonlyMap<string, StepKind> = new Map([
+  ...all("user", "userInput"),
+  ...all("answer", "plannerResponse"),
+  ...all("error", "errorMessage"),
+  ...all("checkpoint", "checkpoint"),
+  ...all("memory", "memory"),
+  ...all(
+    "quiet",
+    "dummy finish planInput informPlanner retrieveMemory suggestedResponses brainUpdate todoList lintDiff lintFixMessage clipboard artifactSummary proposalFeedback managerFeedback autoCascadeBroadcast toolCallProposal toolCallChoice trajectoryChoice supercompleteActiveDoc supercompleteFeedback supercompleteEphemeralFeedback arenaTrajectoryConverge relatedFiles",
+  ),
+  ...all(
+    "reading",
+    "mquery grepSearch grepSearchV2 viewFile listDirectory fileBreakdown viewCodeItem clusterQuery listClusters inspectCluster find searchKnowledgeBase lookupKnowledgeBase readKnowledgeBaseItem readUrlContent viewContentChunk searchWeb commandStatus readDeploymentConfig checkDeployStatus viewFileOutline listResources readResource findAllReferences trajectorySearch readTerminal exploreResponse readNotebook findCodeContext suggestCodemap skill",
+  ),
+]);
 
 /** Words in the name of a tool that changes something or waits for a person. */
 const effectWord =
@@ -96,7 +57,7 @@ export function stepKind(step: CortexTrajectoryStep): StepKind {
 function kindWhenDone(step: CortexTrajectoryStep): StepKind {
   // the member decides: its field number differs from the number of the type
   const member = step.step.case;
-  if (member !== undefined) return kinds[member] ?? "effect";
+  if (member !== undefined) return kinds.get(member) ?? "effect";
   const name = stepName(step);
   return isKnown(name) ? kindOfTypeName(name) : kindOfName(step.metadata?.toolCall?.name ?? "");
 }
@@ -120,7 +81,7 @@ export function stepName(step: CortexTrajectoryStep): string {
 
 /** The kind behind a type's name as the transcript writes it, without its prefix. */
 export function kindOfTypeName(name: string): StepKind {
-  return isKnown(name) ? (kinds[memberOf(name)] ?? "effect") : kindOfName(name);
+  return isKnown(name) ? (kinds.get(memberOf(name)) ?? "effect") : kindOfName(name);
 }
 
 /** The kind of a tool that the planner calls by this name: `list_dir`, `run_command`. */
@@ -143,8 +104,7 @@ function kindOfName(name: string): StepKind {
   return words.some((word) => effectWord.test(word)) ? "effect" : "unknown";
 }
 
-function memberOf(typeName: string): StepCase {
+function memberOf(typeName: string): string {
   if (typeName === "INFORM") return "informPlanner"; // the one whose member has another name
-  const camel = typeName.toLowerCase().replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
-  return camel as StepCase; // only looked up: a name that is no member is not listed
+  return typeName.toLowerCase().replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }

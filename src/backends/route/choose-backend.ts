@@ -86,9 +86,11 @@ function worse(server: MillraceError, agent: MillraceError): MillraceError {
 function retiredWithout(why: "removed" | "denied", agent: BackendOffer["agent"]): MillraceError {
   const and = isMillraceError(agent) ? ` The IDE's agent cannot be asked either: ${agent.message}` : "";
   const options = isMillraceError(agent) ? { hint: agent.hint } : {};
-  return why === "removed"
-    ? new MillraceError("backend_retired", `Cascade was removed from this build of the IDE.${and}`, options)
-    : new MillraceError("backend_retired", `The account's plan does not allow Cascade.${and}`, options);
+  const what =
+    why === "removed"
+      ? "Cascade was removed from this build of the IDE."
+      : "The account's plan does not allow Cascade.";
+  return new MillraceError("backend_retired", what + and, options);
 }
 
 function noWay(message = "The IDE's server supports no kind of chat that Millrace knows."): MillraceError {

@@ -50,7 +50,8 @@ export function backendOf(route: PromptRoute): Backend {
  *
  * - A conversation of another backend is refused before anything is sent: the caller then sends the whole history into a new one.
  *   It happens when an update of the IDE, or a setting, changed the backend meanwhile.
- * - A conversation is noted before its prompt is sent, while `started` is stored. A journal that cannot be written fails no turn.
+ * - A conversation is noted before its prompt is sent, while `started` is stored, and as archived at every end, unless its turn was detached,
+ *   or finished and kept for the next one, or its clean-up left it. A journal that cannot be written fails no turn.
  */
 async function* ask(
   route: PromptRoute,
@@ -58,71 +59,50 @@ async function* ask(
   options: RunOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
-  const { backend, agent, onRefused } = route;
+  const { backend, agent, journal, onRefused } = route;
   if (from === undefined && prompt.continues !== undefined && agentOfConversation(prompt.continues) !== agent) {
     const message = "The conversation was started with another backend, so this one cannot continue it.";
     yield [{ type: "failed", error: new MillraceError("upstream_failed", message).toRecord() }];
     return;
   }
-  const noted = notesOf(route, from?.cascadeId ?? prompt.continues);
-  if (from !== undefined) noted.isBegun = true;
-  const onLeft = (cascadeId: CascadeId) => {
-    noted.left(cascadeId);
-    options.onLeft?.(cascadeId);
+  const known = from?.cascadeId ?? prompt.continues; // noted already
+  let cascadeId = known;
+  let isBegun = from !== undefined; // else the conversation was neither used nor archived
+  let isFinished = false;
+  let isLeft = false;
+  let noting = Promise.resolve();
+  const note = (begun: CascadeId) => {
+    if (journal === undefined || begun === known) return;
+    cascadeId = begun;
+    noting = bestEffort(journal.note({ cascadeId, atMs: journal.clock.now(), owner: journal.owner }));
+  };
+  const onLeft = (left: CascadeId) => {
+    isLeft = true;
+    if (cascadeId === undefined) note(left); // its turn was stopped before it could say so
+    options.onLeft?.(left);
   };
   const run = { ...options, onLeft };
-  let begun = from !== undefined;
   try {
     const batches = from === undefined ? backend.run(prompt, run, signal) : backend.resume(prompt, from, run, signal);
     for await (const batch of batches) {
       const refusal = batch.find(isRefusal);
-      if (refusal !== undefined) onRefused?.(refusal.error, prompt.modelUid, begun);
-      begun = true;
-      for (const event of batch) noted.see(event);
+      if (refusal !== undefined) onRefused?.(refusal.error, prompt.modelUid, isBegun);
+      for (const event of batch) {
+        isFinished ||= event.type === "finished";
+        isBegun ||= event.type === "started";
+        if (event.type === "started" && event.cascadeId !== undefined) note(event.cascadeId);
+      }
       yield batch;
-      await noted.noting;
+      await noting;
     }
   } finally {
-    await noted.over(options.keep, signal);
+    await noting;
+    const isKept = isFinished ? options.keep : signal.reason === "detach";
+    if (journal !== undefined && cascadeId !== undefined && isBegun && !isKept && !isLeft)
+      await bestEffort(journal.noteArchived(cascadeId));
   }
 }
 
 function isRefusal(event: TurnEventBody): event is TurnEventBody & { readonly type: "failed" } {
   return event.type === "failed" && event.error.code === "backend_retired";
-}
-
-/** The notes of one turn's conversation; `known` is noted already. */
-function notesOf({ journal }: PromptRoute, known: CascadeId | undefined) {
-  let cascadeId = known;
-  let finished = false;
-  let isLeft = false;
-  const note = (begun: CascadeId) => {
-    if (journal === undefined || begun === known) return;
-    cascadeId = begun;
-    notes.noting = bestEffort(journal.note({ cascadeId, atMs: journal.clock.now(), owner: journal.owner }));
-  };
-  const notes = {
-    /** The backend has it: without this it was neither used nor archived. */
-    isBegun: false,
-    noting: Promise.resolve(),
-    see(event: TurnEventBody): void {
-      if (event.type === "finished") finished = true;
-      if (event.type !== "started") return;
-      notes.isBegun = true;
-      if (event.cascadeId !== undefined) note(event.cascadeId);
-    },
-    /** It is still there after the clean-up, also where its turn was stopped before it could say so. */
-    left(begun: CascadeId): void {
-      isLeft = true;
-      if (cascadeId === undefined) note(begun);
-    },
-    /** A conversation that was begun is archived at every end, unless its turn was detached, or finished and kept for the next one, or it is left. */
-    async over(keep: boolean, signal: AbortSignal): Promise<void> {
-      await notes.noting;
-      const isKept = finished ? keep : signal.reason === "detach";
-      if (journal !== undefined && cascadeId !== undefined && notes.isBegun && !isKept && !isLeft)
-        await bestEffort(journal.noteArchived(cascadeId));
-    },
-  };
-  return notes;
 }

@@ -62,9 +62,6 @@ export interface BackendsOptions extends ServerSource {
 /** Backends, and which one a prompt to the account's own models would go to now. */
 export type OpenBackends = ReturnType<typeof openBackends>;
 
-const defaultSilenceMs = 10 * 60_000;
-const defaultAcceptGraceMs = 3_000;
-
 interface Server {
   readonly current: CurrentServer;
   readonly build: string;
@@ -84,8 +81,8 @@ export function openBackends(options: BackendsOptions) {
     clock,
     pace: { ...defaultPace, ...options.pace },
     pacer: new PollPacer(clock),
-    silenceMs: options.silenceMs ?? defaultSilenceMs,
-    acceptGraceMs: options.acceptGraceMs ?? defaultAcceptGraceMs,
+    silenceMs: options.silenceMs ?? 10 * 60_000,
+    acceptGraceMs: options.acceptGraceMs ?? 3_000,
     ideTools: options.ideTools ?? ("read" as const),
   };
   const retired = new Set<string>();
@@ -94,9 +91,7 @@ export function openBackends(options: BackendsOptions) {
   let ide: IdeVariant | undefined;
 
   /** An IDE that the user named by hand needs no further consent. */
-  function consent(ide: PromptedIde | undefined): void {
-    if (ide !== undefined) options.checkConsent?.(ide);
-  }
+  const consent = (ide: PromptedIde | undefined) => ide && options.checkConsent?.(ide);
 
   async function server(signal: AbortSignal): Promise<Server> {
     const current = new CurrentServer(options, await options.find(signal));
@@ -112,14 +107,10 @@ export function openBackends(options: BackendsOptions) {
     return denied ? "denied" : undefined;
   }
 
-  async function vendor(signal: AbortSignal): Promise<VendorAgent | MillraceError> {
-    return agents === undefined ? notAsked : orError(agents.vendor(signal));
-  }
-
   async function look(signal: AbortSignal) {
     const [found, agent] = await Promise.all([
       mode === "acp" ? notAsked : orError(server(signal)),
-      mode === "auto" || mode === "acp" ? vendor(signal) : notAsked,
+      agents !== undefined && (mode === "auto" || mode === "acp") ? orError(agents.vendor(signal)) : notAsked,
     ]);
     const offer = isMillraceError(found) ? found : { ...found, withoutCascade: withoutCascade(found) };
     ide = undefined;
