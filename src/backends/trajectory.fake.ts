@@ -175,9 +175,11 @@ export class FakeTrajectory {
 
 type StepInit = NonNullable<Parameters<typeof create<typeof CortexTrajectoryStepSchema>>[1]>["step"] & object;
 
+const typeNames = new Map<number, string>(Object.entries(CortexStepType).map(([name, number]) => [number, name]));
+
 function roleAndBody(step: CortexTrajectoryStep): [string, string] {
   if (step.step.case === "userInput") return ["User", step.step.value.userResponse];
   if (step.step.case === "plannerResponse") return ["Assistant", step.step.value.response];
-  const name = Object.entries(CortexStepType).find(([, number]) => number === step.type)?.[0];
+  const name = typeNames.get(step.type);
   return ["Tool", `[CORTEX_STEP_TYPE_${name ?? (step.metadata?.toolCall?.name.toUpperCase() || "UNSPECIFIED")}]`];
 }

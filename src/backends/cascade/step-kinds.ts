@@ -71,12 +71,14 @@ function waits({ status, requestedInteraction }: CortexTrajectoryStep): boolean 
 /** Kinds of steps that become an effect when they wait. An answer that waits is judged with its calls. */
 const mayWait: ReadonlySet<StepKind> = new Set(["reading", "unknown", "quiet", "memory"]);
 
+const typeNames: ReadonlyMap<number, string> = new Map(
+  Object.entries(CortexStepType).map(([name, number]) => [number, name]),
+);
+
 /** The name of a step for a person: `RUN_COMMAND`. */
-export function stepName(step: CortexTrajectoryStep): string {
-  for (const [name, number] of Object.entries(CortexStepType)) {
-    if (number === step.type && number !== CortexStepType.UNSPECIFIED) return name;
-  }
-  return step.step.case ?? `STEP_TYPE_${String(step.type)}`;
+export function stepName({ type, step }: CortexTrajectoryStep): string {
+  const name = type === CortexStepType.UNSPECIFIED ? undefined : typeNames.get(type);
+  return name ?? step.case ?? `STEP_TYPE_${type}`;
 }
 
 /** The kind behind a type's name as the transcript writes it, without its prefix. */
