@@ -9,10 +9,13 @@ const slow: readonly string[] = [
   "scripts/install/install.test.ts",
   "scripts/api-report.test.ts",
   "scripts/mutants.test.ts",
+  "simulator/antigravity.test.ts",
   "simulator/devin.test.ts",
   "simulator/faults.test.ts",
   "simulator/rules.test.ts",
   "simulator/start.test.ts",
+  "simulator/wire.test.ts",
+  "src/backends/acp/backend.test.ts",
   "src/backends/acp/relay/relay.test.ts",
   "src/backends/backend.test.ts",
   "src/backends/behaviours.test.ts",
@@ -37,6 +40,7 @@ const slow: readonly string[] = [
   "src/language-server/transport/open-transport.test.ts",
   "src/log/redis.test.ts",
   "src/log/sqlite/sqlite-file.test.ts",
+  "src/schema/simulator.test.ts",
   "src/usage/report-thread.test.ts",
 ];
 
