@@ -16,7 +16,7 @@ import axis from "./axis.json" with { type: "json" };
 
 /*
  * `npm test -- axis [RUN | --each] [PATH]`: `npm test` at the corners of what Millrace promises, as `axis.json` names them: another Node, user, namespace of
- * processes, folder and language. What a machine does not allow is said, and the run goes on without it.
+ * processes, folder and language. If a machine does not allow a corner, the run names the corner and goes on without it.
  */
 interface Corner {
   /** Below `scripts/runtimes/node_modules`; the Node of this process by default. */

@@ -7,7 +7,7 @@ import { startSimulator } from "../simulator/index.ts";
 import { startGateway } from "../src/cli/compose/start-gateway.ts";
 
 /**
- * Tries the built package on every runtime it is said to run on: the demo must answer once on each, and the client library
+ * Tries the built package on every runtime that the docs promise: the demo must answer once on each, and the client library
  * must go on with a stream on each tier. Linux x64.
  */
 const root = join(import.meta.dirname, "..");

@@ -7,6 +7,7 @@ import { defineCommand } from "./command.ts";
 import { main } from "./main.ts";
 import { choice, duration, flag, integer, ofServe, texts } from "./options.ts";
 import { everyday, outlines } from "./outlines.ts";
+import { runMain } from "./run-main.fake.ts";
 import { fakeIo } from "./terminal/io.fake.ts";
 
 const homeFolder = mkdtempSync(join(tmpdir(), "millrace-cli-"));
@@ -35,11 +36,8 @@ const probe = defineCommand({
   },
 });
 
-async function millrace(argv: readonly string[], env: Record<string, string> = {}) {
-  const io = fakeIo({ homeFolder, env });
-  const code = await main(argv, io, [probe]);
-  return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
-}
+const millrace = (argv: readonly string[], env: Record<string, string> = {}) =>
+  runMain(argv, [probe], { homeFolder, env });
 
 test("options take their defaults, then the environment, then the command line", async () => {
   expect(JSON.parse((await millrace(["probe"])).stdout)).toMatchObject({

@@ -15,7 +15,7 @@ import {
 import type { AbortWorld } from "./abort-world.ts";
 import { longAnswer, type Step, steps } from "./stream-steps.ts";
 
-/** How the abort is said. */
+/** The ways to abort. */
 export const ways = [
   "here",
   "here, with a number",
@@ -123,7 +123,7 @@ async function heard(attach: RawAttach, seqno: number | undefined): Promise<void
   ]);
 }
 
-/** What is wrong with a stream that was aborted, as whoever comes back to it sees it, twice. */
+/** What is wrong with a stream that was aborted, for a client that comes back to it twice. */
 async function brokenIn(world: AbortWorld, { tier, step, way, names, sent }: Aborted): Promise<readonly string[]> {
   const which = `${tier}, ${step.name}, ${way}`;
   const [first, second] = [await whole(world, tier, names), await whole(world, tier, names)];

@@ -15,7 +15,7 @@ import { type Recorder, startRecorder } from "./recorder.ts";
 export const scenarios = ["plain", "tools", "json", "image", "cancel", "error"] as const;
 export type Scenario = (typeof scenarios)[number];
 
-/** What is said in each; the directives are the stand-in IDE's. */
+/** The prompt of each; the directives are the stand-in IDE's. */
 export const prompts: Readonly<Record<Scenario, string>> = {
   plain: "[[sim: text=milled-4711]] Say the word.",
   tools: "[[sim: agent=loop]] Look around.",

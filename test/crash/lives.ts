@@ -44,7 +44,7 @@ export class Lives {
       this.#deaths++;
       return startGatewayProcess({ home: this.#home, args: this.#args, env: this.#env });
     });
-    this.#living.then(this.#onStart, () => {}); // whoever asks for it hears of a failure
+    this.#living.then(this.#onStart, () => {}); // the caller gets the error
     return this.#living;
   }
 
@@ -62,7 +62,7 @@ export class Lives {
     await this.start();
   }
 
-  /** Resolves when the gateway that lives now is gone, whoever killed it. */
+  /** Resolves when the gateway that lives now is gone, also if another process killed it. */
   async untilDead(): Promise<void> {
     const living = await this.#living;
     await living.ended;

@@ -12,7 +12,7 @@ export class Stalled extends Error {
 }
 
 /**
- * Patience that depends on progress and not on time: whoever takes part says `note` for each thing that happens, and `signal`
+ * Patience that depends on progress and not on time: each participant calls `note` for each thing that happens, and `signal`
  * aborts with `Stalled` once nothing was noted for so long. Time in which this process itself did not run does not count: a
  * machine that is busy for minutes is not an answer that is late.
  */

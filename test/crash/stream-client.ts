@@ -165,7 +165,7 @@ export function effectsIn(path: string): readonly string[] {
   return existsSync(path) ? readFileSync(path, "utf8").split("\n").slice(0, -1) : [];
 }
 
-/** The two halves of an answer come with whatever white space the model puts between text and call: none counts. */
+/** A model may put any white space between text and call, so the two halves of an answer are compared without it. */
 export function flat(text: string): string {
   return text.replaceAll(/\s+/g, "");
 }

@@ -34,7 +34,7 @@ export class Disk {
   #renamings: Naming[] = [];
   #version = 0;
 
-  /** Grows with whatever changes what a loss of power may leave. */
+  /** Grows with each change of what a loss of power may leave. */
   get version(): number {
     return this.#version;
   }

@@ -7,7 +7,7 @@ import { mayTrace } from "./trace.ts";
 
 /**
  * `npm test -- search power`: records what the log and the client's record store do to their disks (with `strace`), takes the power
- * away before each of those changes, and opens whatever a disk may have kept. Exits 1 if anything that was acknowledged is
+ * away before each of those changes, and opens each state that a disk may have kept. Exits 1 if anything that was acknowledged is
  * gone, or anything is there that was never written. `POWER_WRITES` says how long the recorded log is (300), `POWER_SHARE` how
  * many of all moments are tried (1), `POWER_SEED` repeats a run.
  */

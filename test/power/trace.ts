@@ -19,7 +19,7 @@ export type Step =
   | { readonly kind: "link"; readonly path: string; readonly file: number }
   | { readonly kind: "rename"; readonly from: string; readonly to: string }
   | { readonly kind: "unlink"; readonly path: string }
-  /** A line of its standard output: what it acknowledged, to whoever reads it. */
+  /** A line of its standard output: what it acknowledged. */
   | { readonly kind: "said"; readonly line: string };
 
 const calls =

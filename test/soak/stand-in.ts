@@ -83,7 +83,7 @@ export class StandIn implements SoakUpstream {
   /** One after the other: it hears nothing while it is dead. */
   #next(what: () => Promise<void>): Promise<void> {
     const next = this.#last.then(what);
-    this.#last = next.catch(() => {}); // whoever asked for it is told
+    this.#last = next.catch(() => {}); // the caller gets the error
     return next;
   }
 

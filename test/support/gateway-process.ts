@@ -26,7 +26,7 @@ export interface GatewayProcess {
   stop(): Promise<number | null>;
   /** SIGKILL: no clean-up of any kind. */
   kill(): Promise<void>;
-  /** Resolves when the process is gone, whoever ended it. */
+  /** Resolves when the process is gone, also if another process ended it. */
   readonly ended: Promise<void>;
 }
 

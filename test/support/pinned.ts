@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Simulator } from "../../simulator/index.ts";
 
-/** Arguments for a gateway that must talk to this simulator, whatever else runs on the machine. Not across a restart of it. */
+/** Arguments for a gateway that must talk to this simulator, also if others run on the machine. Not across a restart of it. */
 export function pinnedTo(simulator: Simulator): readonly string[] {
   const file = join(simulator.home, "server-tokens.json");
   const tokens = { csrfToken: simulator.csrfToken.reveal(), apiKey: simulator.apiKey.reveal() };

@@ -33,7 +33,7 @@ export function loopbackExemption(
 ): Readonly<Record<"NO_PROXY" | "no_proxy", string>> {
   const given = Object.entries(env)
     .filter(([name]) => name.toUpperCase() === "NO_PROXY")
-    .toSorted(([a], [b]) => (a < b ? 1 : -1)) // the lower case first, whatever their order
+    .toSorted(([a], [b]) => (a < b ? 1 : -1)) // the lower case first, in any order of the environment
     .flatMap(([, value]) => (value ?? "").split(/[\s,]+/))
     .filter((entry) => entry !== "");
   // curl knows `*` only alone
@@ -42,7 +42,7 @@ export function loopbackExemption(
 }
 
 /**
- * Makes this process ask servers of this machine without a proxy, whatever its runtime does with `HTTP_PROXY`. Bun's own `node:http` goes to
+ * Makes this process ask servers of this machine without a proxy, on each runtime, even if `HTTP_PROXY` is set. Bun's own `node:http` goes to
  * the proxy too, even with an agent of one's own. Source: docs/dev/wire/processes.md, "Proxies".
  */
 export function exemptLoopback(): void {

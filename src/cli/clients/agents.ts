@@ -3,6 +3,7 @@ import { stringify } from "smol-toml";
 import { isObject } from "../../base/json.ts";
 import {
   type Client,
+  definedOnly,
   inFile,
   json,
   limitsOf,
@@ -13,7 +14,6 @@ import {
   put,
   shellLines,
   type Target,
-  told,
   usual,
   xdgConfig,
 } from "./client.ts";
@@ -52,7 +52,7 @@ function codexSettings(target: Target, key: object) {
   return {
     model_provider: "millrace",
     model: target.model,
-    ...told({ model_context_window: limitsOf(target).contextTokens }),
+    ...definedOnly({ model_context_window: limitsOf(target).contextTokens }),
     web_search: "disabled",
     model_providers: { millrace: { name: "Millrace", base_url: `${target.url}/v1`, wire_api: "responses", ...key } },
   };
@@ -128,7 +128,7 @@ export const qwenCode: Client = {
       name: `${name} (Millrace)`,
       baseUrl: `${url}/v1`,
       envKey: variable,
-      generationConfig: told({
+      generationConfig: definedOnly({
         contextWindowSize: contextTokens,
         samplingParams: maxOutputTokens && { max_tokens: maxOutputTokens },
       }),
@@ -232,7 +232,7 @@ function droidModels({ url, models }: Target, apiKey: string) {
     displayName: `${name} (Millrace)`,
     ...droidApi(id, url),
     apiKey,
-    ...told({ maxContextLimit: contextTokens, maxOutputTokens }),
+    ...definedOnly({ maxContextLimit: contextTokens, maxOutputTokens }),
     noImageSupport: !images,
   }));
 }

@@ -154,12 +154,12 @@ export function limitsOf({ model, models }: Target): Partial<ListedModel> {
   return models.find(({ id }) => id === model) ?? {};
 }
 
-/** Members for a configuration, without those that the account's list does not tell. */
-export function told(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+/** Members for a configuration, without those that the account's list leaves out. */
+export function definedOnly(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
-/** What a client wants to know of a model where the account's list does not tell it. */
+/** Limits for a client that must have some, where the account's list has none. */
 export const usual = { context: 128_000, output: 32_768 };
 
 /** Variables, each without a value. */

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { loopbackNames } from "../../base/node/loopback.ts";
 import {
   type Client,
+  definedOnly,
   inFile,
   json,
   limitsOf,
@@ -9,7 +10,6 @@ import {
   npm,
   put,
   type Target,
-  told,
   usual,
   xdgConfig,
 } from "./client.ts";
@@ -32,7 +32,7 @@ export const aider: Client = {
     const limits = known.map(({ id, contextTokens, maxOutputTokens }) => ({
       path: [`openai/${id}`],
       value: {
-        ...told({ max_input_tokens: contextTokens, max_output_tokens: maxOutputTokens }),
+        ...definedOnly({ max_input_tokens: contextTokens, max_output_tokens: maxOutputTokens }),
         litellm_provider: "openai",
         mode: "chat",
       },
@@ -74,7 +74,7 @@ export const continueDev: Client = {
   folder: ({ homeFolder }) => join(homeFolder, ".continue"),
   edits: (target, { value: key }, { homeFolder }) => {
     const { contextTokens, maxOutputTokens } = limitsOf(target);
-    const limits = told({ contextLength: contextTokens, maxTokens: maxOutputTokens });
+    const limits = definedOnly({ contextLength: contextTokens, maxTokens: maxOutputTokens });
     const model = {
       name: "Millrace",
       provider: "openai",
@@ -152,7 +152,7 @@ function zedProvider({ url, models }: Target) {
       name: id,
       display_name: name,
       max_tokens: contextTokens ?? usual.context,
-      ...told({ max_output_tokens: maxOutputTokens }),
+      ...definedOnly({ max_output_tokens: maxOutputTokens }),
       capabilities: { tools: true, images, parallel_tool_calls: true, prompt_cache_key: false },
     })),
   };

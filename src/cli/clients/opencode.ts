@@ -76,7 +76,7 @@ function managedBy(product: string, names: readonly string[]): Policy {
   };
 }
 
-/** No other provider, whatever the user's or the project's agents and commands name. */
+/** No other provider, even if an agent or a command of the user or the project names one. */
 function fenced(target: Target, { variable }: RunKey): string {
   const config = openCodeConfig(target, `{env:${variable}}`);
   const agents = (names: readonly string[], model: string) => names.map((agent) => [agent, { model }]);

@@ -2,10 +2,10 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../../test/support/temporary.ts";
+import type { Command } from "../command.ts";
 import { defineCommand } from "../command.ts";
-import { main } from "../main.ts";
 import { choice, flag, integer, ofServe, texts } from "../options.ts";
-import { fakeIo } from "../terminal/io.fake.ts";
+import { runMain } from "../run-main.fake.ts";
 import { editToml } from "./config.ts";
 
 function homeWith(text?: string) {
@@ -13,15 +13,8 @@ function homeWith(text?: string) {
   const file = join(homeFolder, ".millrace/config.toml");
   mkdirSync(join(homeFolder, ".millrace"));
   if (text !== undefined) writeFileSync(file, text);
-  const run = async (
-    argv: readonly string[],
-    env: Record<string, string> = {},
-    commands?: Parameters<typeof main>[2],
-  ) => {
-    const io = fakeIo({ homeFolder, env });
-    const code = await main(argv, io, commands);
-    return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
-  };
+  const run = (argv: readonly string[], env: Record<string, string> = {}, commands?: readonly Command[]) =>
+    runMain(argv, commands, { homeFolder, env });
   return { file, run };
 }
 

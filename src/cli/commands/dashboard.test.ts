@@ -8,14 +8,12 @@ import { fakeGateway, fakeKey } from "../../gateway/gateway.fake.ts";
 import { signInPath } from "../../gateway/routes/signed-in.fake.ts";
 import { writeGatewayFile } from "../gateway-process/gateway-file.ts";
 import { main } from "../main.ts";
+import { runMain } from "../run-main.fake.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { dashboardCommand } from "./dashboard.ts";
 
-async function dashboard(homeFolder: string, ...argv: readonly string[]) {
-  const io = fakeIo({ homeFolder });
-  const code = await main(["dashboard", ...argv], io, [dashboardCommand]);
-  return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
-}
+const dashboard = (homeFolder: string, ...argv: readonly string[]) =>
+  runMain(["dashboard", ...argv], [dashboardCommand], { homeFolder });
 
 /** A home whose gateway file and key lead to a gateway of this process. */
 async function homeWithGateway(): Promise<{ readonly home: string; readonly url: string }> {

@@ -13,6 +13,7 @@ import { startGateway } from "../compose/start-gateway.ts";
 import { ask } from "../gateway-process/gateway-client.ts";
 import { readOrMakeKey } from "../gateway-process/key-file.ts";
 import { main } from "../main.ts";
+import { runMain } from "../run-main.fake.ts";
 import { exitCodeOfFindings } from "../terminal/finding.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { doctorCommand } from "./doctor.ts";
@@ -33,11 +34,9 @@ describe.runIf(process.platform === "linux")("millrace doctor", () => {
     await rm(homeFolder, { recursive: true, force: true });
   });
 
-  async function millrace(argv: readonly string[], env: Record<string, string> = {}) {
+  function millrace(argv: readonly string[], env: Record<string, string> = {}) {
     const ours = { MILLRACE_IDE_ENDPOINT: `127.0.0.1:${simulator.port}`, MILLRACE_IDE_HOMES: simulator.home };
-    const io = fakeIo({ homeFolder, env: { ...ours, ...env } });
-    const code = await main(argv, io, [doctorCommand]);
-    return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
+    return runMain(argv, [doctorCommand], { homeFolder, env: { ...ours, ...env } });
   }
   /** The IDE as the user set it by hand: no process is looked for, so no other test's IDE is met. */
   const byHand = () => ({ MILLRACE_IDE_TOKEN_FILE: tokenFile });

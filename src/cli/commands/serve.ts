@@ -130,7 +130,7 @@ export const serveCommand = defineCommand({
   },
 });
 
-/** The words that change nothing of a gateway that runs. */
+/** The words of a command line that leave a running gateway as it is. */
 const keepsOptions = new Set(["serve", "--background", "--accept"]);
 
 /** Whether a gateway that a command started stays from now on, as the user asks. One of another version does not know the word. */

@@ -5,8 +5,7 @@ import { listening, temporaryFolder } from "../../../test/support/temporary.ts";
 import { challengeHeader, gatewayProof, proofHeader } from "../../base/node/gateway-proof.ts";
 import { Secret } from "../../base/secret.ts";
 import { doorHeader } from "../../gateway/routes/run-key-route.ts";
-import { main } from "../main.ts";
-import { fakeIo } from "../terminal/io.fake.ts";
+import { runMain } from "../run-main.fake.ts";
 import { keysCommand } from "./keys.ts";
 import { runCommand } from "./run.ts";
 import { setupCommand } from "./setup.ts";
@@ -57,10 +56,9 @@ export async function home(listed: object = models) {
   );
   writeFileSync(join(own, "key"), key, { mode: 0o600 });
   program(homeFolder, "millrace");
-  const millrace = async (argv: readonly string[], env: Record<string, string> = {}, platform = process.platform) => {
-    const io = fakeIo({ homeFolder, platform, env: { PATH: join(homeFolder, "bin"), ...env } });
-    const code = await main(argv, io, [setupCommand, runCommand, keysCommand]);
-    return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
+  const millrace = (argv: readonly string[], env: Record<string, string> = {}, platform = process.platform) => {
+    const own = { PATH: join(homeFolder, "bin"), ...env };
+    return runMain(argv, [setupCommand, runCommand, keysCommand], { homeFolder, platform, env: own });
   };
   const file = (name: string) => join(homeFolder, name);
   const write = (name: string, text: string) => {

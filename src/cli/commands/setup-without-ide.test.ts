@@ -5,8 +5,7 @@ import { parse as parseToml } from "smol-toml";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { startGateway } from "../compose/start-gateway.ts";
-import { main } from "../main.ts";
-import { fakeIo } from "../terminal/io.fake.ts";
+import { runMain } from "../run-main.fake.ts";
 import { runCommand } from "./run.ts";
 import { setupCommand } from "./setup.ts";
 import { files, home, program } from "./setup-home.fake.ts";
@@ -17,11 +16,7 @@ async function emptyHome() {
   const env = { PATH: join(homeFolder, "bin"), MILLRACE_IDE_ONLY_HOME: homeFolder };
   const gateway = await startGateway({ homeFolder, env });
   onTestFinished(() => gateway.close());
-  const millrace = async (...argv: string[]) => {
-    const io = fakeIo({ homeFolder, env });
-    const code = await main(argv, io, [setupCommand, runCommand]);
-    return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
-  };
+  const millrace = (...argv: string[]) => runMain(argv, [setupCommand, runCommand], { homeFolder, env });
   return { url: gateway.url, homeFolder, millrace, file: (name: string) => join(homeFolder, name) };
 }
 

@@ -14,6 +14,7 @@ import { openHistory } from "../../usage/history/sqlite-history.ts";
 import { openMeter } from "../../usage/meter.ts";
 import { writeGatewayFile } from "../gateway-process/gateway-file.ts";
 import { main } from "../main.ts";
+import { runMain } from "../run-main.fake.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { tailCommand } from "./tail.ts";
 
@@ -96,11 +97,8 @@ async function begin(
   return { home, turns, turnId, proxy };
 }
 
-async function tail(home: string, ...argv: readonly string[]) {
-  const io = fakeIo({ homeFolder: home });
-  const code = await main(["tail", ...argv], io, [tailCommand]);
-  return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
-}
+const tail = (homeFolder: string, ...argv: readonly string[]) =>
+  runMain(["tail", ...argv], [tailCommand], { homeFolder });
 
 describe("millrace tail", () => {
   test("shows a turn on a terminal without what its model and its error wrote for the terminal", async () => {

@@ -257,7 +257,7 @@ function changeOfFile(program: string): Find {
   };
 }
 
-/** Removes what earlier programs of one file laid down; this one's stays, for it runs. */
+/** Removes the files that earlier one-file programs unpacked. Those of the running program stay. */
 async function forgetEarlier(): Promise<void> {
   const here = fileURLToPath(import.meta.url);
   const [, programs, own] = /^(.*[\\/]millrace[\\/]program)[\\/]([^\\/]+)[\\/]/.exec(here) ?? [];

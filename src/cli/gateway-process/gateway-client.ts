@@ -48,7 +48,7 @@ export function silentGateway(settings: Settings, platform: string = process.pla
   });
 }
 
-/** The running gateway of a command that needs one; `lacks` says what there is none of. Throws `ide_not_running`, and as `findGateway`. */
+/** The running gateway, for a command that needs one. `lacks`: what cannot be done without it, as a sentence. Throws `ide_not_running`, and as `findGateway`. */
 export async function needGateway(lacks: string, settings: Settings, signal: AbortSignal): Promise<GatewayClient> {
   const gateway = await findGateway(settings, signal);
   if (gateway !== undefined) return gateway;

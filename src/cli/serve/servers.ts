@@ -128,7 +128,7 @@ export function whyNone(result: DiscoveryResult): WhyNone {
   };
 }
 
-/** Of a program that is installed; undefined when nothing is installed and nothing hid it. */
+/** Why an installed program cannot be used; undefined if none is installed and the list of processes could be read. */
 function whyInstalledIsNoUse({ agents, apps = [], trace }: DiscoveryResult): WhyNone | undefined {
   const cli = agents.find(({ from }) => from === "cli");
   const app = apps.find(({ running }) => running) ?? apps[0];

@@ -47,7 +47,7 @@ export function hooks(place: Place, events: readonly string[]): object {
   return Object.fromEntries(events.map((event) => [event, [{ hooks: [hook(event)] }]]));
 }
 
-/** A skill: its description reaches a model that is offered it, its text whoever calls it. */
+/** A skill. A model that is offered the skill sees its description; a model that calls it sees its text. */
 export function skill(place: Place, name: string): string {
   const head = `---\nname: ${name}\ndescription: Ships it. ${place.canary(`description of ${name}`)}\n---\n`;
   return `${head}\n${place.canary(`skill ${name}`)}\n\n!\`${place.mark(`skill-${name}`)}\`\n`;

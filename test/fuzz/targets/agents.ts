@@ -37,7 +37,7 @@ export const agentTargets: readonly Target[] = [
     ],
     run(input) {
       const reader = new UpdateReader();
-      const object = (value: unknown) => Object(value) as Record<string, unknown>; // whatever it is
+      const object = (value: unknown) => Object(value) as Record<string, unknown>; // also of a text or a number
       const peer = new RpcPeer(() => {}, {
         onRequest(_, params) {
           reader.readPermission(object(params["toolCall"]));

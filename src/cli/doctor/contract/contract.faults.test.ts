@@ -4,8 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../../../../simulator/index.ts";
 import { temporaryFolder } from "../../../../test/support/temporary.ts";
 import { doctorCommand } from "../../commands/doctor.ts";
-import { main } from "../../main.ts";
-import { fakeIo } from "../../terminal/io.fake.ts";
+import { runMain } from "../../run-main.fake.ts";
 import type { ContractReport } from "./run-contract.ts";
 
 const apiKey = "sk-ws-01-planted-api-key";
@@ -15,11 +14,8 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
     const simulator = await startSimulator({ apiKey, ...options });
     const homeFolder = temporaryFolder();
     onTestFinished(() => simulator.stop());
-    const contract = async (...argv: readonly string[]) => {
-      const io = fakeIo({ homeFolder, env: { MILLRACE_IDE_ONLY_HOME: simulator.home } });
-      const code = await main(["doctor", ...argv], io, [doctorCommand]);
-      return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
-    };
+    const contract = (...argv: readonly string[]) =>
+      runMain(["doctor", ...argv], [doctorCommand], { homeFolder, env: { MILLRACE_IDE_ONLY_HOME: simulator.home } });
     return { simulator, homeFolder, contract };
   }
   const verdicts = (report: ContractReport) =>
