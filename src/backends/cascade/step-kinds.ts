@@ -77,8 +77,7 @@ const typeNames: ReadonlyMap<number, string> = new Map(
 
 /** The name of a step for a person: `RUN_COMMAND`. */
 export function stepName({ type, step }: CortexTrajectoryStep): string {
-  const name = type === CortexStepType.UNSPECIFIED ? undefined : typeNames.get(type);
-  return name ?? step.case ?? `STEP_TYPE_${type}`;
+  return (type === CortexStepType.UNSPECIFIED ? undefined : typeNames.get(type)) ?? step.case ?? `STEP_TYPE_${type}`;
 }
 
 /** The kind behind a type's name as the transcript writes it, without its prefix. */
