@@ -81,9 +81,10 @@ test("a method that is not served, and a message that is too large, are refused 
 
 test("a message has at most 16 MB, whatever a body may have", async () => {
   const { listening } = await streamWorld();
-  const head = Buffer.from("0001000001", "hex");
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(16 * 1024 * 1024 + 1, 1);
   const headers = { "x-api-key": fakeKey, "content-type": "application/connect+proto" };
-  const url = `${listening.url}/${ChatService.typeName}/StreamUnifiedChatWithToolsIdempotentSSE`;
-  const refused = await fetch(url, { method: "POST", headers, body: head });
+  const path = `${ChatService.typeName}/StreamUnifiedChatWithToolsIdempotentSSE`;
+  const refused = await fetch(`${listening.url}/${path}`, { method: "POST", headers, body: head });
   expect(await refused.text()).toMatch(/larger than 16 MB.*too_large/);
 });
