@@ -20,13 +20,21 @@ function attach(backend = new FakeBackend()) {
   const store = openMemoryLog({ clock: new FakeClock() });
   const { parts: real, turns, clock } = gatewayOver(store, backend, "owner-1");
   let closed = 0;
+  /** How often each event was read by attaches that only look. */
+  const events = new Map<string, number>();
   const counting: StreamTurns["attach"] = async (...asked) => {
     const attachment = await real.streams.attach(...asked);
     const close = () => {
       closed++;
       attachment.close();
     };
-    return asked[1] === "observe" ? attachment : { ...attachment, close };
+    const follow: typeof attachment.follow = async function* (...which) {
+      for await (const event of attachment.follow(...which)) {
+        events.set(event.eventId, (events.get(event.eventId) ?? 0) + 1);
+        yield event;
+      }
+    };
+    return asked[1] === "observe" ? { ...attachment, follow } : { ...attachment, close };
   };
   const refused: string[] = [];
   const note = (_: string, { message }: Error) => void refused.push(message);
@@ -46,6 +54,7 @@ function attach(backend = new FakeBackend()) {
   return {
     down,
     clock,
+    events,
     closed: () => closed,
     /** The refusals that the list of refused requests shows. */
     refused,
@@ -114,6 +123,34 @@ test("an attach that a stop of the gateway meets before its welcome is told of t
   await down.next(); // a chunk: the log has something to read
   const reason = new ConnectError("The gateway is stopping.", Code.Unavailable);
   await expect(observe(AbortSignal.abort(reason)).next()).rejects.toBe(reason);
+  await down.return();
+});
+
+test("an attach reads each event that the stream's logs hold once, also a part of a running turn", async () => {
+  const backend = new FakeBackend();
+  const { down, arrive, observe, events } = attach(backend);
+  await down.next(); // the welcome
+  arrive([say.request("Hello")]);
+  const texts = ["one ", "two ", "three "];
+  const next = async (from: typeof down) => {
+    for (;;) {
+      const { value } = await from.next();
+      if (value?.response.case === "serverChunk") return value.response.value;
+    }
+  };
+  await next(down); // the start
+  for (const text of texts) {
+    backend.last.text(text);
+    await next(down);
+  }
+  const onlooker = observe(never);
+  events.clear();
+  await next(onlooker);
+  for (const text of texts) expect((await next(onlooker)).response.value).toMatchObject({ text });
+  backend.last.text("four");
+  expect((await next(onlooker)).response.value).toMatchObject({ text: "four" });
+  expect([...events.values()]).toEqual([1, 1, 1, 1, 1]);
+  await onlooker.return();
   await down.return();
 });
 

@@ -116,7 +116,7 @@ class Session {
     this.#parts = parts;
     this.#carrier = carrier;
     this.#stream = stream;
-    this.#encoder = streamEncoder(stream.state, stream.stored.before);
+    this.#encoder = stream.stored.held?.encoder ?? streamEncoder(stream.state, stream.stored.before);
     this.#here = AbortSignal.any([carrier.signal, stopping, stream.attachment.superseded, this.#stop.signal]);
   }
 
@@ -176,11 +176,11 @@ class Session {
 
   /** Sends every chunk at the client's pace, to the end of the stream. */
   async #sendChunks(): Promise<void> {
-    const { ask, attachment, state } = this.#stream;
+    const { ask, attachment, state, stored } = this.#stream;
     const onlooker: Pick<Attachment, "read"> = { read: (...asked) => attachment.follow(...asked) }; // keeps no turn alive
     const reading = ask.intent === "observe" ? onlooker : attachment;
     const { marks } = this.#parts;
-    const place = { cursor: ask.cursor, encoder: this.#encoder, marks };
+    const place = { cursor: ask.cursor, encoder: this.#encoder, held: stored.held, marks };
     const chunks = liveChunks(reading, state, place, this.#here);
     for await (const chunk of chunks) await orAborted(this.#write({ case: "serverChunk", value: chunk }), this.#here);
     this.#here.throwIfAborted();

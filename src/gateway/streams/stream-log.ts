@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type ErrorRecord, MillraceError } from "../../base/errors.ts";
-import { startOfLog, type TurnId } from "../../base/ids.ts";
+import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
 import { withSpentStream } from "../../base/spent-stream.ts";
 import type { StreamUnifiedChatResponseWithTools as ServerChunk } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { Attachment, StreamAccess } from "../../turns/attach.ts";
@@ -32,7 +32,19 @@ export interface StoredStream {
   readonly ended: boolean;
   /** When the first of its ended turns is no longer kept, epoch ms; `Infinity` where none has ended. */
   readonly expiresAtMs: number;
+  /** What was encoded; undefined where it is too long to be held: then it is read once more, at the client's pace. */
+  readonly held:
+    | {
+        readonly encoder: StreamEncoder;
+        /** Taken out once they are sent. */
+        readonly chunks: ServerChunk[];
+        readonly read: readonly { readonly turnId: TurnId; readonly lastEventId: EventId }[];
+      }
+    | undefined;
 }
+
+/** Bytes of the chunks that one attach holds until its client has taken them. */
+const mostHeldBytes = 256 * 1024;
 
 /** How many ended turns are remembered; the oldest are forgotten first, and then read once more. */
 const mostMarks = 10_000;
@@ -59,8 +71,8 @@ export class StreamMarks {
 }
 
 /**
- * Reads what a stream's logs hold from the turn of the cursor on, and checks the cursor against it before anything is sent: then it is read
- * once more, at the client's pace. Source: docs/dev/wire/idempotent-streams.md, "What a server must do".
+ * Reads what a stream's logs hold from the turn of the cursor on, and checks the cursor against it before anything is sent. Source:
+ * docs/dev/wire/idempotent-streams.md, "What a server must do".
  *
  * @throws MillraceError `expired` when part of it is no longer kept, and with reason `diverged` for a cursor that is not in it, or
  * whose digest differs.
@@ -71,30 +83,42 @@ export async function readStored(
   { cursor, chain, marks }: Pick<AttachRequest, "cursor" | "chain"> & { readonly marks: StreamMarks },
   signal: AbortSignal,
 ): Promise<StoredStream> {
+  let heldBytes = 0;
   const before = marks.before(cursor, state.turns);
-  const encoder = streamEncoder(state, before);
+  const encoder = streamEncoder(state, before, (digest, chunk) => {
+    if (chainHead !== undefined) heldBytes += chunk.length;
+    return chainDigest(digest, chunk);
+  });
   let chainHead = cursor === encoder.tail.eventId ? encoder.tail.chain : undefined;
   let expiresAtMs = Number.POSITIVE_INFINITY;
+  let chunks: ServerChunk[] = [];
+  const read: { readonly turnId: TurnId; readonly lastEventId: EventId }[] = [];
   const note = (chunk: ServerChunk, upTo: Uint8Array) => {
     if (chunk.eventId === cursor) chainHead = upTo;
+    else if (chainHead !== undefined && heldBytes <= mostHeldBytes) chunks.push(chunk);
+    else chunks = [];
   };
   for (const turnId of state.turns.slice(encoder.segment)) {
     const record = await reading.get(turnId);
     if (record === undefined) throw new MillraceError("expired", "This stream is no longer kept.");
     if (record.ended) expiresAtMs = Math.min(expiresAtMs, record.expiresAtMs);
     begin(encoder, state, marks);
+    let lastEventId = startOfLog;
     if (record.lastEventId !== startOfLog)
       for await (const event of reading.follow(turnId, startOfLog, signal)) {
         encoder.push(event, note);
-        if (event.eventId >= record.lastEventId) break;
+        lastEventId = event.eventId;
+        if (lastEventId >= record.lastEventId) break; // what comes after that comes live
       }
+    read.push({ turnId, lastEventId });
   }
   const how = encoder.ended === undefined ? endBetween(state, encoder) : undefined;
   if (how !== undefined) encoder.end(how, note);
   const isSame = chainHead !== undefined && (chain === undefined || Buffer.from(chain).equals(chainHead));
   if (chainHead === undefined || !isSame) throw diverged();
+  const held = heldBytes <= mostHeldBytes ? { encoder, chunks, read } : undefined;
   const { eventId: tailEventId } = encoder.tail;
-  return { before, tailEventId, chainHead, ended: encoder.ended !== undefined, expiresAtMs };
+  return { before, tailEventId, chainHead, ended: encoder.ended !== undefined, expiresAtMs, held };
 }
 
 /** Begins the stream's next turn. The one before has ended, so it need not be read again. */
@@ -131,9 +155,24 @@ export function welcomeOf({ attachment, state, stored }: OpenStream) {
 export async function* liveChunks(
   reading: Pick<Attachment, "read">,
   state: StreamProgress,
-  { cursor, encoder, marks }: { readonly cursor: string; readonly encoder: StreamEncoder; readonly marks: StreamMarks },
+  {
+    cursor,
+    encoder,
+    held,
+    marks,
+  }: { readonly cursor: string; readonly encoder: StreamEncoder; readonly marks: StreamMarks } & Pick<
+    StoredStream,
+    "held"
+  >,
   signal: AbortSignal,
 ): AsyncGenerator<ServerChunk, void> {
+  const chunksAfter = async function* (turnId: TurnId, lastEventId: EventId) {
+    for await (const event of reading.read(turnId, lastEventId, signal)) {
+      for (const chunk of encoder.push(event)) if (chunk.eventId > cursor) yield chunk;
+    }
+  };
+  yield* held?.chunks.splice(0) ?? [];
+  for (const { turnId, lastEventId } of held?.read ?? []) yield* chunksAfter(turnId, lastEventId);
   while (encoder.ended === undefined) {
     let turnId = state.turns[encoder.segment];
     for (; turnId === undefined; turnId = state.turns[encoder.segment]) {
@@ -146,8 +185,7 @@ export async function* liveChunks(
       await state.news.wait(signal);
     }
     begin(encoder, state, marks);
-    for await (const event of reading.read(turnId, startOfLog, signal))
-      for (const chunk of encoder.push(event)) if (chunk.eventId > cursor) yield chunk;
+    yield* chunksAfter(turnId, startOfLog);
   }
 }
 
@@ -160,8 +198,9 @@ function endBetween(state: StreamProgress, { segment, turnEnd, blocks }: StreamE
 export function streamEncoder(
   state: { readonly unread: readonly string[] },
   after: EncodedTurns | undefined,
+  digest: Digest = chainDigest,
 ): StreamEncoder {
-  return new StreamEncoder({ digest: chainDigest, unread: () => state.unread, told: toldSpent, after });
+  return new StreamEncoder({ digest, unread: () => state.unread, told: toldSpent, after });
 }
 
 /** Each attach to the stream gives its failure again and never a prompt, so "try again" alone sends its reader in a circle. */
