@@ -193,8 +193,9 @@ export function describeEvents(world: StoreWorld, capabilities: RowsAbilities): 
           expect(JSON.stringify(events)).not.toContain("secret");
           expect(await outlined(record.turnId, eventIdOf(6))).toEqual(events.slice(6));
           await world.store.noteDelivered(record.turnId);
-          if (clientKey === undefined) expect(await outlined(record.turnId)).toEqual(events);
-          else expect((await world.store.getLabel(record.turnId))?.outline?.at(-1)).toEqual(events.at(-1));
+          const label = await world.store.getLabel(record.turnId);
+          const after = clientKey === undefined ? await outlined(record.turnId) : label?.outline; // a sealed turn's is kept in short
+          expect(after?.at(-1)).toEqual(events.at(-1));
           const { events: whole } = await world.store.readAfter(record.turnId, startOfLog, { limit: 99, clientKey });
           expect(whole).toMatchObject([...happened, end]);
         }
