@@ -1,12 +1,13 @@
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { build } from "vite";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { StreamEvent } from "../../src/client/stream/stream-event.ts";
 import { temporaryHome } from "../support/home.ts";
-import { listening, temporaryFolder } from "../support/temporary.ts";
 import { gateway, model, patienceMs, simulator } from "../support/world.ts";
 import { chromiumPath, startChromium } from "./chromium.ts";
 
@@ -16,7 +17,7 @@ const size = 1200;
 
 /** The library as an application bundles it. */
 async function buildPage(): Promise<string> {
-  const outDir = temporaryFolder();
+  const outDir = mkdtempSync(join(tmpdir(), "millrace-client-page-"));
   await build({
     configFile: false,
     logLevel: "error",
@@ -40,7 +41,9 @@ async function site(script: string): Promise<string> {
         : '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.js"></script>',
     );
   });
-  return `http://127.0.0.1:${await listening(server)}`;
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // it listens on TCP
 }
 
 const kept = (page: Page) => page.evaluate("kept()") as Promise<StreamEvent[]>;

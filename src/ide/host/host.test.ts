@@ -1,8 +1,8 @@
-import { writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
+import { mkdtempSync } from "node:fs";
+import { rm, writeFile } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { temporaryFolder } from "../../../test/support/temporary.ts";
 import { systemClock } from "../../base/clock.ts";
 import { openDarwinHost } from "../darwin/host.ts";
 import { installFakeSystem } from "../fake-system.fake.ts";
@@ -22,7 +22,7 @@ const nobody = 65_534;
 async function realMachine(
   open: (pids: () => readonly number[], folder: string) => Promise<Host>,
 ): Promise<HostHarness> {
-  const folder = temporaryFolder();
+  const folder = mkdtempSync(join(tmpdir(), "millrace-host-"));
   const running: StandIn[] = [];
   const pids = () => running.map(({ pid }) => pid);
   let files = 0;
@@ -61,6 +61,7 @@ async function realMachine(
     },
     async dispose() {
       for (const standIn of running) await standIn.stop();
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }
