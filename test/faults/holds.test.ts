@@ -115,9 +115,9 @@ it(
     const keyed = (body: object | undefined) => call("/v1/chat/completions", body, { "idempotency-key": "images" });
     await keyed(bodies["images of 64 MB"]);
     holds["images of 64 MB again"] = await rounds(() => keyed(bodies["images of 64 MB"]));
-    const data = Buffer.concat([Buffer.from("89504e470d0a1a0a", "hex"), Buffer.alloc(15_000_000)]);
+    const data = Buffer.concat([Buffer.from("89504e470d0a1a0a", "hex"), Buffer.alloc(10_000_000)]);
     const messages = [{ role: "user", text: "Look.", files: [{ mimeType: "image/png", data }] }] as const;
-    holds["a message of 15 MB of the stream protocol"] = await rounds(async () => {
+    holds["a message of 10 MB of the stream protocol"] = await rounds(async () => {
       const stream = await startReliableStream({ model, messages }, { gateway: nodeLink(served) });
       for await (const event of stream.events)
         if (event.type === "end" && event.outcome !== "finished") throw new Error(JSON.stringify(event));

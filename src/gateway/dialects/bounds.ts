@@ -11,10 +11,10 @@ export const bounds = {
     levels: 200,
   },
   /**
-   * Of one message, over a WebSocket or the stream protocol, in bytes: the libraries join and read one in a turn of the event loop (100 ms for
-   * 16 MB). A longer request has HTTP, where its body is read in pieces.
+   * Of one message, in bytes: the libraries join and read one in a turn of the event loop, and that of the stream protocol encodes it once more.
+   * A longer request has HTTP, where its body is read in pieces.
    */
-  message: 16 * 1024 * 1024,
+  message: { socket: 16 * 1024 * 1024, stream: 10 * 1024 * 1024 },
   stop: {
     /** OpenAI's API has four; those that name no number, as many as a program of theirs ever sent. */
     sequences: { openai: 4, others: 64 },

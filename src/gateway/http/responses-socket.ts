@@ -172,7 +172,7 @@ class Connection {
   #arrive(bytes: number): void {
     const isFirst = this.#arriving === 0;
     this.#arriving += bytes;
-    if (this.#arriving > bounds.message + headBytes)
+    if (this.#arriving > bounds.message.socket + headBytes)
       return this.#end(1009, "A message may have 16 MB. Send a longer request over HTTP.");
     if (isFirst) this.#slow = setTimeout(() => this.#end(1001, "The message came too slowly."), this.#limits.requestMs);
     this.#count();

@@ -63,7 +63,7 @@ class Streams implements RpcHandler {
     this.#appends = new Appends(parts.clock);
     this.#serve = rpcServer({
       routes: (router) => this.#routes(router),
-      mostBytes: Math.min(parts.limits.maxBodyBytes, bounds.message),
+      mostBytes: Math.min(parts.limits.maxBodyBytes, bounds.message.stream),
     });
   }
 
@@ -181,7 +181,7 @@ function fromHex(text: string): Uint8Array {
 
 /** @throws MillraceError `invalid_request`, also where it costs more than a message may. */
 function readMessage(bytes: Uint8Array): { readonly message: ClientMessage; readonly bytes: number } {
-  if (bytes.length > bounds.message) throw tooLarge(bounds.message);
+  if (bytes.length > bounds.message.stream) throw tooLarge(bounds.message.stream);
   const cost = costOf(ClientMessageSchema, bytes);
   try {
     return { message: fromBinary(ClientMessageSchema, bytes), bytes: memoryOf(cost) };

@@ -79,12 +79,12 @@ test("a method that is not served, and a message that is too large, are refused 
   expect(await large.text()).toMatch(/"code":"resource_exhausted".*aiserver.v1.ErrorDetails/);
 });
 
-test("a message has at most 16 MB, whatever a body may have", async () => {
+test("a message has at most 10 MB, whatever a body may have", async () => {
   const { listening } = await streamWorld();
   const head = Buffer.alloc(5);
-  head.writeUInt32BE(16 * 1024 * 1024 + 1, 1);
+  head.writeUInt32BE(10 * 1024 * 1024 + 1, 1);
   const headers = { "x-api-key": fakeKey, "content-type": "application/connect+proto" };
   const path = `${ChatService.typeName}/StreamUnifiedChatWithToolsIdempotentSSE`;
   const refused = await fetch(`${listening.url}/${path}`, { method: "POST", headers, body: head });
-  expect(await refused.text()).toMatch(/larger than 16 MB.*too_large/);
+  expect(await refused.text()).toMatch(/larger than 10 MB.*too_large/);
 });
