@@ -1,3 +1,4 @@
+import { timeLimit } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { LiveTurn } from "./live-turn.ts";
@@ -16,7 +17,7 @@ export async function untilNews<T>(
 ): Promise<T> {
   for (;;) {
     await look();
-    const soon = AbortSignal.timeout(lookEveryMs);
+    const soon = timeLimit(lookEveryMs);
     try {
       return await wait(AbortSignal.any([signal, soon]));
     } catch (error) {

@@ -1,4 +1,4 @@
-import { bestEffort, orAborted, within } from "../base/async.ts";
+import { bestEffort, orAborted, timeLimit, within } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { EventSink } from "../base/emitter.ts";
 import type { MillraceError } from "../base/errors.ts";
@@ -74,7 +74,7 @@ export class BesideList {
   }
 
   async #answered(source: AgentSource): Promise<void> {
-    const models = await source.models(AbortSignal.timeout(askMs));
+    const models = await source.models(timeLimit(askMs));
     this.#taken = { models, atMs: this.#clock.monotonic() };
   }
 }

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { bestEffort } from "../base/async.ts";
+import { bestEffort, deadline, timeLimit } from "../base/async.ts";
 import { isMillraceError } from "../base/errors.ts";
 import { loopbackFetch } from "../base/node/loopback.ts";
 import { askGateway, attachOrStart, type FoundGateway, findGateway, type GatewayHome, keepAwake } from "./gateway.ts";
@@ -33,7 +33,7 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
   };
   /** The limit begins once the gateway is there: its start has a limit of its own. */
   const ask = async (path: string, signal?: AbortSignal) =>
-    askGateway(await gateway(), path, signal ?? AbortSignal.timeout(askMs));
+    askGateway(await gateway(), path, signal ?? timeLimit(askMs));
   /** OpenCode's requests for our models, each to the gateway that runs then. Where there is none, the answer is the reason, which OpenCode shows. */
   const send = async (input: unknown, init: RequestInit = {}): Promise<Response> => {
     const { pathname, search } = new URL(String(input));
@@ -61,7 +61,7 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
   const warnOfLowQuota = async () => {
     const found = await findGateway(home); // it starts none
     if (typeof found !== "object") return;
-    const limits = await askGateway(found, "/v1/limits", AbortSignal.timeout(askMs));
+    const limits = await askGateway(found, "/v1/limits", timeLimit(askMs));
     for (const { key, text } of lowWindows(parseQuota(limits))) {
       if (!told.has(key)) await toast({ message: text, variant: "warning", duration: 10_000 });
       told.add(key);
@@ -114,8 +114,7 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
         description:
           "Shows what is left of the plan (credits or quota) behind the Millrace models, and when it resets. Free to call.",
         args: {},
-        execute: async (_, { abort }) =>
-          quotaText(parseQuota(await ask("/v1/limits", AbortSignal.any([abort, AbortSignal.timeout(askMs)])))),
+        execute: async (_, { abort }) => quotaText(parseQuota(await ask("/v1/limits", deadline(abort, askMs)))),
       },
     },
     async "chat.headers"({ model }, { headers }) {

@@ -1,4 +1,4 @@
-import { bestEffort, deadline } from "../../base/async.ts";
+import { bestEffort, deadline, timeLimit } from "../../base/async.ts";
 import { lostPrompt, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { callFailure } from "../../language-server/errors/call-failure.ts";
@@ -208,7 +208,7 @@ async function cleanUp(
   if (signal.aborted && signal.reason === "detach" && unannounced !== true) return;
   if (options.keep && ended === "finished") return;
   const { server } = current;
-  const limit = AbortSignal.timeout(cleanUpMs); // the turn's own signal may have aborted
+  const limit = timeLimit(cleanUpMs); // the turn's own signal may have aborted
   const archive = () => bestEffort(server.archive(cascadeId, limit), () => options.onLeft?.(cascadeId));
   const stop = () => bestEffort(server.cancel(cascadeId, limit)).then(archive);
   session.cleaning = prompted && ended !== "finished" ? stop() : archive();

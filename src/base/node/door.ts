@@ -5,7 +5,7 @@ import { readdir } from "node:fs/promises";
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
-import { bestEffort, orAborted } from "../async.ts";
+import { bestEffort, orAborted, timeLimit } from "../async.ts";
 import { parseJson, writeJson } from "../json.ts";
 import { remove, removeIfThere } from "./move-file.ts";
 import { replaceFileSync } from "./replace-file.ts";
@@ -53,7 +53,7 @@ export function openDoor(file: string, { pipes }: Doors, onDialled: (socket: Soc
   const server = createServer((socket) => {
     socket.on("error", () => {}); // `close` follows
     if (pipe === undefined) return onDialled(socket);
-    const admitted = orAborted(admit(socket, pipe.secret), AbortSignal.timeout(admitMs));
+    const admitted = orAborted(admit(socket, pipe.secret), timeLimit(admitMs));
     return void admitted.then(
       () => onDialled(socket),
       () => socket.destroy(),
@@ -89,7 +89,7 @@ export async function dial(file: string): Promise<Socket> {
   const socket = createConnection(pipe?.name ?? socketAddress(file));
   socket.on("error", () => {}); // `close` follows
   try {
-    await orAborted(reach(socket, pipe), AbortSignal.timeout(dialMs));
+    await orAborted(reach(socket, pipe), timeLimit(dialMs));
     return socket;
   } catch (error) {
     socket.destroy();

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from "node:crypto";
+import { deadline } from "../async.ts";
 import { Secret } from "../secret.ts";
 import { loopbackFetch } from "./loopback.ts";
 import { portInTable, tcpRows } from "./socket-owner.ts";
@@ -49,7 +50,7 @@ export async function identifyListener(
     if (await belongsToOthers(port)) return "stranger";
     const response = await loopbackFetch(new URL("/health", url), {
       headers: { [challengeHeader]: challenge },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(waitMs)]),
+      signal: deadline(signal, waitMs),
     });
     await response.body?.cancel();
     const proof = new Secret(response.headers.get(proofHeader) ?? "");

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { bestEffort } from "../../base/async.ts";
+import { bestEffort, timeLimit } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { ideName } from "../../base/ide-name.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
@@ -22,7 +22,7 @@ interface Look {
 }
 
 async function look(finder: IdeFinder, schemas: Schemas, nowMs: number) {
-  const checked = await checkIdes(finder, schemas, { nowMs, asksPlan: false }, AbortSignal.timeout(lookMs));
+  const checked = await checkIdes(finder, schemas, { nowMs, asksPlan: false }, timeLimit(lookMs));
   return {
     object: "ides",
     looked_at: new Date(nowMs).toISOString(),

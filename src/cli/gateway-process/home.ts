@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { bestEffort, orAborted } from "../../base/async.ts";
+import { bestEffort, orAborted, timeLimit } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { type Door, defaultDoors, dial, openDoor } from "../../base/node/door.ts";
@@ -89,7 +89,7 @@ export async function askHolder(file: string, word: "stop" | "stay"): Promise<bo
       socket?.once("close", () => reject(new Error("the gateway has ended")));
     });
     socket.write(word);
-    await orAborted(answered, AbortSignal.timeout(answerMs));
+    await orAborted(answered, timeLimit(answerMs));
     return true;
   } catch {
     return false;

@@ -1,5 +1,5 @@
 import type { Backends } from "../../backends/backend.ts";
-import { bestEffort } from "../../base/async.ts";
+import { bestEffort, timeLimit } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isWithoutIde } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
@@ -136,7 +136,7 @@ function kindOf(cascadeId: CascadeId): BackendKind {
 export function archiverOf(backends: Backends): (cascadeId: CascadeId, isStop?: boolean) => Promise<void> {
   return async (cascadeId, isStop = false) => {
     const kind = kindOf(cascadeId);
-    const signal = AbortSignal.timeout(archiveMs[kind]);
+    const signal = timeLimit(archiveMs[kind]);
     const backend = await backends.holding({ backend: kind, cascadeId }, signal);
     if (!isStop || (await backend.waits?.(cascadeId)) !== true) await backend.archive(cascadeId, signal);
   };

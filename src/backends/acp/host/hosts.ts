@@ -4,7 +4,7 @@ import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { bestEffort, orAborted, within } from "../../../base/async.ts";
+import { bestEffort, orAborted, timeLimit, within } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
 import { type Doors, defaultDoors, removeDeadDoors } from "../../../base/node/door.ts";
@@ -177,7 +177,7 @@ async function startHost(options: HostOptions, clock: Clock): Promise<HostedChil
         host.stdin.on("error", () => {}); // `exit` reports that
         host.stdin.write(`${writeJson(options)}\n`);
       }),
-      AbortSignal.timeout(startMs),
+      timeLimit(startMs),
     );
     host.unref();
     host.stdout.destroy();

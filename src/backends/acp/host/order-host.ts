@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { orAborted } from "../../../base/async.ts";
+import { orAborted, timeLimit } from "../../../base/async.ts";
 import { parseJson, writeJson } from "../../../base/json.ts";
 import { dial } from "../../../base/node/door.ts";
 import { remove } from "../../../base/node/move-file.ts";
@@ -39,7 +39,7 @@ export async function answered(
   let socket: Socket | undefined;
   try {
     socket = await dial(door);
-    return { socket, first: await orAborted(firstLine(socket, order), AbortSignal.timeout(helloMs)) };
+    return { socket, first: await orAborted(firstLine(socket, order), timeLimit(helloMs)) };
   } catch (error) {
     socket?.destroy();
     if ((error as NodeJS.ErrnoException).code === "ECONNREFUSED") await remove(door);

@@ -1,4 +1,4 @@
-import { bestEffort, deadline } from "../../../base/async.ts";
+import { bestEffort, deadline, timeLimit } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError } from "../../../base/errors.ts";
 import { isObject } from "../../../base/json.ts";
@@ -79,7 +79,7 @@ async function question(peer: RpcPeer, place: { readonly cwd: string }, signal: 
     return { newSession, list, discard: withoutId(discard, sessionId) };
   } catch (error) {
     if (sessionId !== undefined) {
-      await bestEffort(peer.request("session/delete", { sessionId }, AbortSignal.timeout(endGraceMs)));
+      await bestEffort(peer.request("session/delete", { sessionId }, timeLimit(endGraceMs)));
     }
     throw error;
   }

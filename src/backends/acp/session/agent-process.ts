@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { bestEffort, deadline, notNeeded, orAborted } from "../../../base/async.ts";
+import { bestEffort, deadline, notNeeded, orAborted, timeLimit } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
 import type { ToolSpec } from "../../backend.ts";
@@ -260,7 +260,7 @@ export class AgentProcess implements SessionProcess {
     try {
       if (tools !== undefined && this.own.sharesServers) session.folder = this.#takeFolder();
       const cwd = session.folder === undefined ? this.#connection.cwd : await this.#makeFolder(session.folder);
-      const limit = AbortSignal.timeout(sessionMs);
+      const limit = timeLimit(sessionMs);
       const place = { ...this.#place, cwd, mcpServers: servers };
       const reply = await this.peer.request("session/new", place, limit).catch((error: unknown) => {
         this.isStale ||= limit.aborted; // a process that opens no session is of no use

@@ -1,4 +1,4 @@
-import { bestEffort, deadline, orAborted, within } from "../../../base/async.ts";
+import { bestEffort, deadline, orAborted, timeLimit, within } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { ToolResult, ToolSpec } from "../../backend.ts";
@@ -337,7 +337,7 @@ export class Session implements SessionReader {
   }
 }
 
-const inTime = () => AbortSignal.timeout(discardMs);
+const inTime = () => timeLimit(discardMs);
 
 function endOf(reply: Reply): PromptEnd {
   if (!("error" in reply)) return answered(isObject(reply.result) ? reply.result : {});
