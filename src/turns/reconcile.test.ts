@@ -58,14 +58,6 @@ test("tool calls keep the ids that the log gave them, and only those that it lac
   const logged = [call("call-1", '{"a":1}'), call("call-2", '{"b', false)];
   const again = [call("x", '{"a":1}'), call("y", '{"b', false), call("z", "{}")];
   expect(resumed(logged, again)).toEqual([call("z", "{}")]);
-  const inPieces = [
-    call("call-1", '{"a"', false),
-    call("call-1", ":1}"),
-    call("call-2", '{"b', false),
-    call("call-2", '":', false),
-  ];
-  const whole = [call("x", '{"a":1}'), call("y", '{"b":2}'), call("z", "{}")];
-  expect(resumed(inPieces, whole)).toEqual([call("call-2", "2}"), call("z", "{}")]);
 });
 
 test("usage that the log holds is not said twice; newer usage is", () => {

@@ -23,18 +23,14 @@ export function loggedAnswer(events: readonly TurnEventBody[]): {
     else if (body.type === "thinking") thinking += body.delta;
     else if (body.type === "rewritten") text = body.text;
     else if (body.type === "usage") usage = usageKey(body);
-    else if (body.type === "tool_call") {
-      const at = calls.findIndex(({ callId }) => callId === body.callId);
-      const argumentsDelta = (calls[at]?.argumentsDelta ?? "") + body.argumentsDelta; // builds before 26 November 2026 wrote a call in pieces
-      calls.splice(at < 0 ? calls.length : at, 1, { ...body, argumentsDelta });
-    }
+    else if (body.type === "tool_call") calls.push(body);
   }
   return { text, thinking, calls, usage, started };
 }
 
 /**
  * Receives the answer from its start again, and passes on only the events that the log lacks. Text that the upstream changed meanwhile
- * becomes `rewritten`. A call comes whole, so those of the log are told by their number; of one that stands there in part comes the rest.
+ * becomes `rewritten`. A call comes whole, so those of the log are told by their number.
  */
 export function reconcile(logged: ReturnType<typeof loggedAnswer>): EventStage {
   const text = textReconciler(logged.text);
@@ -50,14 +46,8 @@ export function reconcile(logged: ReturnType<typeof loggedAnswer>): EventStage {
           return text.push(body);
         case "thinking":
           return thinking.push(body.delta);
-        case "tool_call": {
-          const known = logged.calls[calls++];
-          if (known === undefined) return [body];
-          const argumentsDelta = body.argumentsDelta.slice(known.argumentsDelta.length);
-          return known.done || (argumentsDelta === "" && !body.done)
-            ? []
-            : [{ ...body, callId: known.callId, argumentsDelta }];
-        }
+        case "tool_call":
+          return ++calls > logged.calls.length ? [body] : [];
         case "usage":
           return usageKey(body) === logged.usage ? [] : [body];
         case "finished":

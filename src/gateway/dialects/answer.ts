@@ -25,7 +25,7 @@ export interface ToolCallBlock {
   readonly callId: string;
   readonly name: string;
   readonly freeform: boolean;
-  arguments: string;
+  readonly arguments: string;
 }
 
 /** A piece of an answer. Blocks follow each other: one is closed before the next opens. `index` counts from 0 over all kinds. */
@@ -95,13 +95,13 @@ type SaidEvent = Extract<TurnEventBody, { type: "text" | "thinking" }>;
 
 /**
  * Puts a turn's events in the order that every API can carry: blocks one after the other, calls never interleaved, rewritten text
- * marked apart from appended text. The deltas of a call come one after the other, and nothing between them. Encoders read the steps and non-streamed answers
+ * marked apart from appended text. A call opens, has one delta and closes at once. Encoders read the steps and non-streamed answers
  * read `answer`, so both agree.
  */
 export class AnswerFold {
   readonly #blocks: Block[] = [];
   readonly #freeform: ReadonlySet<string>;
-  readonly #calls = new Set<string>();
+  #calls = 0;
   #open: Block | undefined;
   #usage: Usage | undefined;
   #end: AnswerEnd | undefined;
@@ -174,32 +174,16 @@ export class AnswerFold {
     steps.push({ type: "delta", block, delta });
   }
 
-  #call(event: ToolCallEvent, steps: AnswerStep[]): void {
-    let block = this.#open;
-    if (block?.kind !== "tool_call" || block.callId !== event.callId) {
-      if (this.#calls.has(event.callId)) return; // a call that is done takes no more
-      this.#close(steps);
-      const opened: ToolCallBlock = {
-        kind: "tool_call",
-        index: this.#blocks.length,
-        callIndex: this.#calls.size,
-        callId: event.callId,
-        name: event.name,
-        freeform: this.#freeform.has(event.name),
-        arguments: "",
-      };
-      this.#calls.add(event.callId);
-      this.#start(opened, steps);
-      block = opened;
-    }
-    this.#append(block, event.argumentsDelta, steps);
-    if (event.done) this.#close(steps);
-  }
-
-  #append(block: ToolCallBlock, delta: string, steps: AnswerStep[]): void {
-    if (delta === "") return;
-    block.arguments += delta;
-    steps.push({ type: "delta", block, delta });
+  #call({ callId, name, argumentsDelta }: ToolCallEvent, steps: AnswerStep[]): void {
+    this.#close(steps);
+    const freeform = this.#freeform.has(name);
+    // Clients parse the arguments of a call without parameters too. Source: docs/dev/wire/requirements.json.
+    const delta = !freeform && argumentsDelta.trim() === "" ? "{}" : argumentsDelta;
+    const place = { index: this.#blocks.length, callIndex: this.#calls++ };
+    const block = { kind: "tool_call", ...place, callId, name, freeform, arguments: delta } as const;
+    this.#start(block, steps);
+    if (delta !== "") steps.push({ type: "delta", block, delta });
+    this.#close(steps);
   }
 
   #rewrite(text: string, steps: AnswerStep[], moved?: true): void {
@@ -252,14 +236,11 @@ export class AnswerFold {
     const block = this.#open;
     if (block === undefined) return;
     this.#open = undefined;
-    // Clients parse the arguments of a call without parameters too. Source: docs/dev/wire/requirements.json.
-    if (block.kind === "tool_call" && !block.freeform && block.arguments.trim() === "")
-      this.#append(block, "{}", steps);
     steps.push({ type: "close", block });
   }
 
   #reason(reason: FinishReason): FinishReason {
-    const called = this.#calls.size > 0;
+    const called = this.#calls > 0;
     if (called && reason.unified === "stop") return { ...reason, unified: "tool_calls" };
     if (!called && reason.unified === "tool_calls") return { ...reason, unified: "stop" };
     return reason;

@@ -12,7 +12,7 @@ type Op =
   | { readonly op: "text"; readonly delta: string }
   | { readonly op: "thinking"; readonly delta: string }
   | { readonly op: "rewrite"; readonly keep: number; readonly tail: string }
-  | { readonly op: "call"; readonly call: number; readonly delta: string; readonly done: boolean }
+  | { readonly op: "call"; readonly call: number; readonly delta: string }
   | { readonly op: "usage"; readonly tokens: number };
 
 const op: fc.Arbitrary<Op> = fc.oneof(
@@ -32,7 +32,6 @@ const op: fc.Arbitrary<Op> = fc.oneof(
       op: fc.constant("call" as const),
       call: fc.nat(3),
       delta: fc.oneof(word, fc.constant("")),
-      done: fc.boolean(),
     }),
   },
   { weight: 1, arbitrary: fc.record({ op: fc.constant("usage" as const), tokens: fc.nat(5000) }) },
@@ -41,7 +40,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
 const end = fc.constantFrom("stop", "length", "tool_calls", "content_filter", "failed", "cancelled");
 
 /**
- * Any log that is legal: content in any order and mixture, each call whole, in one delta or two, rewrites anywhere, then exactly
+ * Any log that is legal: content in any order and mixture, each call whole, rewrites anywhere, then exactly
  * one terminal event; a finished one has the visible text as its own.
  */
 export const legalLog: fc.Arbitrary<TurnEventBody[]> = fc
@@ -72,8 +71,7 @@ export const legalLog: fc.Arbitrary<TurnEventBody[]> = fc
           estimated: false,
         });
       } else if (!done.has(o.call)) {
-        log.push(callEvent(o.call, o.delta, o.done));
-        if (!o.done) log.push(callEvent(o.call, "", true));
+        log.push(callEvent(o.call, o.delta));
         done.add(o.call);
       }
     }
@@ -86,6 +84,6 @@ export const legalLog: fc.Arbitrary<TurnEventBody[]> = fc
     return log;
   });
 
-function callEvent(call: number, argumentsDelta: string, done: boolean): TurnEventBody {
-  return { type: "tool_call", callId: `call_${call}`, name: toolNames[call % 3] ?? "now", argumentsDelta, done };
+function callEvent(call: number, argumentsDelta: string): TurnEventBody {
+  return { type: "tool_call", callId: `call_${call}`, name: toolNames[call % 3] ?? "now", argumentsDelta, done: true };
 }

@@ -72,19 +72,6 @@ describe("what a client asks for", () => {
   });
 });
 
-it("a call that is done takes no more, and opens no second block", () => {
-  const fold = new AnswerFold(recordedRequest);
-  const call = (argumentsDelta: string, done: boolean): TurnEventBody => ({
-    type: "tool_call",
-    callId: "a",
-    name: "weather",
-    argumentsDelta,
-    done,
-  });
-  for (const body of [call("{}", true), call("{}", false), text("Then")]) fold.push(body);
-  expect(fold.answer.blocks).toMatchObject([{ kind: "tool_call", arguments: "{}" }, { kind: "text" }]);
-});
-
 it("an event that no log holds has the number of the last one that a log holds", () => {
   const encoder = openAiResponses.encoder(recordedContext({ wire: { echo: {}, ownFrom: 0, namespaced: {} } }));
   const numbers = (events: readonly { readonly data: string }[]) =>
