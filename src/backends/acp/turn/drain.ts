@@ -12,7 +12,7 @@ const lateMs = 250;
 const lateAnswerMs = 2_000;
 
 /** The agent waits for the results of these calls. */
-interface Parked {
+interface ParkEnd {
   readonly type: "parked";
   readonly calls: readonly RelayedCall[];
 }
@@ -22,7 +22,7 @@ export async function* drain(
   turn: AcpTurn,
   before: AnswerSoFar,
   running: RunningPrompt,
-): AsyncGenerator<Batch, { readonly end: PromptEnd | Parked; readonly sent: AnswerSoFar }> {
+): AsyncGenerator<Batch, { readonly end: PromptEnd | ParkEnd; readonly sent: AnswerSoFar }> {
   const { parts, signal } = turn;
   const { onAlive } = turn.options;
   const watching = watchSilence(running, turn);

@@ -79,7 +79,7 @@ test("a method that is not served, and a message that is too large, are refused 
   expect(await large.text()).toMatch(/"code":"resource_exhausted".*aiserver.v1.ErrorDetails/);
 });
 
-test("a message has at most 10 MB, whatever a body may have", async () => {
+test("a stream takes no message of more than 10 MB, also where a request over HTTP may have more", async () => {
   const { listening } = await streamWorld();
   const head = Buffer.alloc(5);
   head.writeUInt32BE(10 * 1024 * 1024 + 1, 1);
