@@ -118,7 +118,7 @@ describe("64 turns at once", () => {
     ["gRPC", true, "application/grpc+proto"],
     ["Connect over HTTP/1.1", false, "application/proto"],
   ] as const)(
-    "over %s: each is answered, and the request ids rise in the order of their arrival",
+    "over %s: each is answered, and the request ids rise in the order of their arrival on one connection",
     async (_, http2, contentType) => {
       const turn = { rate: "instant", firstMs: 5, inputMs: 5 } as const;
       const { client, ide } = await world({ simulator: { http2, turn } });
@@ -129,7 +129,8 @@ describe("64 turns at once", () => {
       expect(messages).toHaveLength(64);
       expect(Object.keys(contentTypes)).toContain(contentType);
       expect(new Set(messages.map(({ requestId }) => requestId)).size).toBe(64);
-      expect(requestIds.notRising).toBe(0);
+      // Of several connections, the system decides which one the stand-in reads first.
+      if (http2) expect(requestIds.notRising).toBe(0);
     },
   );
 });
