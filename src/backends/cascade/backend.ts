@@ -11,7 +11,8 @@ import { transcriptFollower } from "./transcript-follower.ts";
 
 /**
  * The 2.x way: a trajectory per turn, followed by polling. By typed steps where the server answers them, by the transcript
- * otherwise; which one, the capabilities of the build say.
+ * otherwise; which one, the capabilities of the build say. A turn whose IDE is updated meanwhile goes on by the other way if the new
+ * build lacks its own.
  */
 export function cascadeBackend(
   source: ServerSource,
@@ -19,7 +20,9 @@ export function cascadeBackend(
   capabilities: Capabilities,
   settings: CascadeSettings,
 ): Backend {
-  const parts = { follower: capabilities.steps ? stepsFollower : transcriptFollower, source, server, settings };
+  const ways = { follower: stepsFollower, otherwise: transcriptFollower };
+  const turned = { follower: transcriptFollower, otherwise: stepsFollower };
+  const parts = { ...(capabilities.steps ? ways : turned), source, server, settings };
   const run = (prompt: Prompt, from: ResumePoint | undefined, options: RunOptions, signal: AbortSignal) =>
     runCascade(parts, { prompt, from, options }, signal);
   return {

@@ -19,7 +19,8 @@ export async function* followCascade(
   beforePoll: ((mayEnd: boolean) => void) | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
-  const { follower, start, cascadeId, current } = turn;
+  const { start, cascadeId, current } = turn;
+  let { follower, otherwise } = turn;
   const { clock, pace, pacer, silenceMs } = turn.settings;
   const { onAlive } = turn.options;
   let state = startFollowing(start);
@@ -45,6 +46,11 @@ export async function* followCascade(
     } catch (error) {
       signal.throwIfAborted();
       failure = error;
+    }
+    if (otherwise !== undefined && failure !== undefined && pollFailure(failure) === "unimplemented") {
+      [follower, otherwise] = [otherwise, undefined];
+      state = startFollowing({ ...start, sent: state.progress.sent });
+      continue;
     }
     const readAtMs = now();
     if (events.length > 0) yield events;

@@ -113,6 +113,8 @@ export interface CascadeTurn {
   readonly options: RunOptions;
   readonly settings: CascadeSettings;
   readonly follower: Follower;
+  /** Takes over where the server does not know the calls of `follower`. */
+  readonly otherwise?: Follower;
   readonly start: StartPoint;
   readonly cascadeId: CascadeId;
   readonly current: CurrentServer;

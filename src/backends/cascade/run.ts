@@ -44,7 +44,7 @@ const usageMs = 2_000;
  * and any work that continues on the server is cancelled.
  */
 export async function* runCascade(
-  { source, server, ...way }: Pick<CascadeTurn, "follower" | "settings"> & CascadeServer,
+  { source, server, ...way }: Pick<CascadeTurn, "follower" | "otherwise" | "settings"> & CascadeServer,
   { from, ...asked }: Pick<CascadeTurn, "prompt" | "options"> & { readonly from: ResumePoint | undefined },
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
