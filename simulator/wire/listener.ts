@@ -15,13 +15,16 @@ export interface Listener {
 
 export type Handler = (request: Request, response: Response) => void;
 
+/** In MB. Node refuses calls while more than 10 MB of answers wait on a connection, as the IDE's server does not. */
+const maxSessionMemory = 1_000;
+
 /**
  * One port for HTTP/2 with prior knowledge and HTTP/1.1: reads until the bytes differ from the HTTP/2 preface or match
  * it whole, because `P` is also the first byte of POST. Source: docs/dev/wire/language-server.md, "Protocols on one port".
  */
 export async function listenForRpc(handler: Handler, port = 0, withHttp2 = true): Promise<Listener> {
   const http1 = http.createServer(handler);
-  const h2 = http2.createServer({ settings: { initialWindowSize: 4 * 1024 * 1024 } }, handler);
+  const h2 = http2.createServer({ settings: { initialWindowSize: 4 * 1024 * 1024 }, maxSessionMemory }, handler);
   h2.on("sessionError", () => {}); // a peer that breaks off mid-frame is no concern of the server's
   const server = net.createServer((socket) => sniff(socket, http1, withHttp2 ? h2 : undefined));
   return await listen(server, port);
@@ -39,7 +42,7 @@ export async function listenForTlsAndPlain(
   handler: Handler,
   certificate: { readonly key: string; readonly cert: string },
 ): Promise<{ readonly tls: Listener; readonly plain: Listener }> {
-  const secure = http2.createSecureServer({ ...certificate, allowHTTP1: true }, handler);
+  const secure = http2.createSecureServer({ ...certificate, allowHTTP1: true, maxSessionMemory }, handler);
   secure.on("sessionError", () => {}); // as above
   secure.on("tlsClientError", () => {}); // a client that does not trust the certificate breaks off
   for (let attempt = 1; ; attempt++) {
