@@ -20,9 +20,9 @@ export function cascadeBackend(
   capabilities: Capabilities,
   settings: CascadeSettings,
 ): Backend {
-  const ways = { follower: stepsFollower, otherwise: transcriptFollower };
-  const turned = { follower: transcriptFollower, otherwise: stepsFollower };
-  const parts = { ...(capabilities.steps ? ways : turned), source, server, settings };
+  const ways = [stepsFollower, transcriptFollower] as const;
+  const [follower, otherwise] = capabilities.steps ? ways : [ways[1], ways[0]];
+  const parts = { follower, otherwise, source, server, settings };
   const run = (prompt: Prompt, from: ResumePoint | undefined, options: RunOptions, signal: AbortSignal) =>
     runCascade(parts, { prompt, from, options }, signal);
   return {
