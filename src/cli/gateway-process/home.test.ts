@@ -60,6 +60,19 @@ test("a second gateway is told where the first one is, from its start to its end
   expect(readGatewayFile(file)?.instance).toBe("b");
 });
 
+test("one that has just taken the home has a moment to say who it is", async () => {
+  const { file, clock, take } = place();
+  await take("a");
+  rmSync(file);
+  const say = async () => {
+    await clock.advance(1_000);
+    writeGatewayFile(file, recordOf("a"));
+    await clock.advance(100);
+  };
+  const who = `is starting (process ${process.pid}, started`;
+  await Promise.all([expect(take("b")).rejects.toThrow(who), say()]);
+});
+
 test("one that stops is waited for", async () => {
   const { clock, notes, take } = place();
   const first = await take("a");
@@ -112,7 +125,7 @@ test("while its file cannot be written it is missing, which is reported once and
   await clock.advance(30_000);
   expect([readGatewayFile(file), notes.length]).toEqual([undefined, 1]);
   expect(holderOf(file)?.pid).toBe(0);
-  await expect(take("b")).rejects.toThrow("Your gateway is starting.");
+  await Promise.all([expect(take("b")).rejects.toThrow("Your gateway is starting."), clock.advance(2_100)]);
   rmSync(file, { recursive: true });
   await clock.advance(30_000);
   expect(readGatewayFile(file)).toMatchObject(at);

@@ -32,6 +32,8 @@ export interface Home {
 const keepEveryMs = 30_000;
 /** How long a gateway has to end its answers once it stops; ms. Later its service manager kills it, and commands give up waiting. */
 export const stopMs = 30_000;
+/** How long one that took the home may take to write its file; ms. */
+const nameMs = 2_000;
 const lookEveryMs = 50;
 /** How long a gateway has to answer at its door; ms. */
 const answerMs = 5_000;
@@ -55,16 +57,19 @@ export async function takeHome(
   { clock, note }: { readonly clock: Clock; readonly note: (text: string) => void },
   signal: AbortSignal,
 ): Promise<Home> {
-  const giveUpAtMs = clock.monotonic() + stopMs;
+  const beganAtMs = clock.monotonic();
   let told = false;
   for (;;) {
     const giveBack = tryLock(file, note);
     if (giveBack !== undefined) return keepHome(file, claim, giveBack, { clock, note });
     const holder = holderOf(file); // undefined where it has just ended
     if (holder !== undefined) {
-      if (holder.isStopping !== true || clock.monotonic() > giveUpAtMs) throw alreadyServes(holder, clock.now());
-      if (!told) note(`Your gateway (process ${holder.pid}) is still stopping. The new one starts when it has ended.`);
-      told = true;
+      const { isStopping = false } = holder;
+      const waitMs = isStopping ? stopMs : holder.pid === 0 ? nameMs : -1;
+      if (clock.monotonic() - beganAtMs > waitMs) throw alreadyServes(holder, clock.now());
+      if (!told && isStopping)
+        note(`Your gateway (process ${holder.pid}) is still stopping. The new one starts when it has ended.`);
+      told ||= isStopping;
     }
     await clock.sleep(lookEveryMs, signal);
   }
