@@ -4,7 +4,7 @@ import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Batch } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
-import { type CascadeTurn, startFollowing } from "./follower.ts";
+import { type CascadeTurn, readOtherwise, startFollowing } from "./follower.ts";
 import { afterAnswer, afterFailure, isOutage, noPolls, type PollHistory, pollFailure } from "./poll-schedule.ts";
 import { checkpointMs, isConfirming, patienceMs, stopped, stoppedHint, wantsRun } from "./turn-progress.ts";
 import type { RunSnapshot } from "./turn-view.ts";
@@ -19,8 +19,7 @@ export async function* followCascade(
   beforePoll: ((mayEnd: boolean) => void) | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
-  const { start, cascadeId, current } = turn;
-  let { follower, otherwise } = turn;
+  const { follower, start, cascadeId, current } = turn;
   const { clock, pace, pacer, silenceMs } = turn.settings;
   const { onAlive } = turn.options;
   let state = startFollowing(start);
@@ -47,10 +46,10 @@ export async function* followCascade(
       signal.throwIfAborted();
       failure = error;
     }
-    if (otherwise !== undefined && failure !== undefined && pollFailure(failure) === "unimplemented") {
-      [follower, otherwise] = [otherwise, undefined];
-      state = startFollowing({ ...start, sent: state.progress.sent });
-      continue;
+    const turned = readOtherwise(turn, failure);
+    if (turned !== undefined) {
+      const from = { ...start, sent: state.progress.sent };
+      return yield* followCascade({ ...turned, start: from }, beforePoll, signal);
     }
     const readAtMs = now();
     if (events.length > 0) yield events;

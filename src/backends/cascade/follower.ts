@@ -1,5 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
+import { callFailure } from "../../language-server/errors/call-failure.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { CortexTrajectoryStep } from "../../proto/windsurf/exa/cortex_pb.ts";
@@ -118,6 +119,12 @@ export interface CascadeTurn {
   readonly start: StartPoint;
   readonly cascadeId: CascadeId;
   readonly current: CurrentServer;
+}
+
+/** The turn, read the other way, after a failure that says that the server does not know the calls of this one. */
+export function readOtherwise({ otherwise, ...turn }: CascadeTurn, failure: unknown): CascadeTurn | undefined {
+  if (otherwise === undefined || callFailure(failure) !== "unimplemented") return undefined;
+  return { ...turn, follower: otherwise };
 }
 
 /** Settings of the Cascade backend, beside the server. Times in ms. */

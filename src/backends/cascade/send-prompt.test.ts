@@ -1,13 +1,22 @@
 import { expect, test } from "vitest";
 import type { Clock } from "../../base/clock.ts";
+import { MillraceError } from "../../base/errors.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { emptyAnswer } from "../answer-diff.ts";
 import { defaultPace } from "./poll-schedule.ts";
 import { wasAccepted } from "./send-prompt.ts";
 import type { startProgress } from "./turn-progress.ts";
 
-/** Looks at a server that shows the prompt from its nth look on, and takes so long for each look. */
-async function look({ showsAt, lookMs }: { readonly showsAt: number; readonly lookMs: number }) {
+/** Looks at a server that shows the prompt from its nth look on, and takes so long for each look. `updated`: it knows the other way only. */
+async function look({
+  showsAt,
+  lookMs,
+  updated = false,
+}: {
+  readonly showsAt: number;
+  readonly lookMs: number;
+  readonly updated?: boolean;
+}) {
   let nowMs = 0;
   let looks = 0;
   const sleep = async (ms: number) => void (nowMs += ms);
@@ -25,8 +34,12 @@ async function look({ showsAt, lookMs }: { readonly showsAt: number; readonly lo
   const server = { getStatus: async () => ({ status: CascadeRunStatus.IDLE, executors: [] }) };
   const settings = { clock, pace: defaultPace, acceptGraceMs: 1_000 };
   const options = { onAlive: () => {} };
+  const missing = async () => {
+    throw new MillraceError("upstream_failed", "unknown", { details: { reason: "not_implemented" } });
+  };
   const turn = {
-    follower,
+    follower: updated ? { ...follower, read: missing } : follower,
+    otherwise: follower,
     start: { fresh: false, fromStep: 0, sent: emptyAnswer },
     cascadeId: "c",
     current: { server },
@@ -47,4 +60,8 @@ test("a prompt is absent after four looks and a second, and not before both", as
   const fast = await look({ showsAt: Infinity, lookMs: 1 });
   expect(fast.answer).toBe("absent");
   expect(fast.nowMs).toBeGreaterThanOrEqual(1_000);
+});
+
+test("a server that was updated before the prompt showed is looked at the other way", async () => {
+  expect(await look({ showsAt: 4, lookMs: 1, updated: true })).toMatchObject({ answer: "accepted", looks: 4 });
 });

@@ -4,7 +4,7 @@ import { callFailure } from "../../language-server/errors/call-failure.ts";
 import type { CallFailureKind } from "../../language-server/errors/symptoms.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { CurrentServer } from "../current-server.ts";
-import { type CascadeTurn, startFollowing } from "./follower.ts";
+import { type CascadeTurn, readOtherwise, startFollowing } from "./follower.ts";
 import { afterFailure, isOutage, noPolls, type PollHistory, pollFailure } from "./poll-schedule.ts";
 
 /** Failures that prove that the server did not take the prompt, and that a second try can mend. */
@@ -68,10 +68,8 @@ const leastLooks = 4;
  *
  * @throws MillraceError when the server cannot be reached, or no longer knows the trajectory.
  */
-export async function wasAccepted(
-  { follower, start, cascadeId, current, settings, options }: CascadeTurn,
-  signal: AbortSignal,
-): Promise<"accepted" | "absent"> {
+export async function wasAccepted(turn: CascadeTurn, signal: AbortSignal): Promise<"accepted" | "absent"> {
+  const { follower, start, cascadeId, current, settings, options } = turn;
   const { clock, pace, acceptGraceMs } = settings;
   const now = () => clock.monotonic();
   let history: PollHistory = noPolls;
@@ -91,6 +89,8 @@ export async function wasAccepted(
       await clock.sleep(betweenLooksMs, signal);
     } catch (error) {
       signal.throwIfAborted();
+      const turned = readOtherwise(turn, error);
+      if (turned !== undefined) return await wasAccepted(turned, signal);
       const retry = afterFailure(history, pollFailure(error), now(), pace);
       if (retry === undefined) throw goneError(error);
       history = retry.history;
