@@ -115,11 +115,11 @@ describe("a server's process with other ports", () => {
 
 describe("64 turns at once", () => {
   it.each([
-    ["gRPC", true, "application/grpc+proto"],
-    ["Connect over HTTP/1.1", false, "application/proto"],
+    ["gRPC", true, "application/grpc+proto", 0],
+    ["Connect over HTTP/1.1", false, "application/proto", expect.any(Number)], // the system decides which of its connections is read first
   ] as const)(
-    "over %s: each is answered, and the request ids rise in the order of their arrival on one connection",
-    async (_, http2, contentType) => {
+    "over %s: each is answered, and on one connection the request ids rise in the order of their arrival",
+    async (_, http2, contentType, notRising) => {
       const turn = { rate: "instant", firstMs: 5, inputMs: 5 } as const;
       const { client, ide } = await world({ simulator: { http2, turn } });
       const numbers = Array.from({ length: 64 }, (_, index) => index);
@@ -129,8 +129,7 @@ describe("64 turns at once", () => {
       expect(messages).toHaveLength(64);
       expect(Object.keys(contentTypes)).toContain(contentType);
       expect(new Set(messages.map(({ requestId }) => requestId)).size).toBe(64);
-      // Of several connections, the system decides which one the stand-in reads first.
-      expect(http2 ? requestIds.notRising : 0).toBe(0);
+      expect(requestIds.notRising).toEqual(notRising);
     },
   );
 });

@@ -64,10 +64,10 @@ export async function takeHome(
     if (giveBack !== undefined) return keepHome(file, claim, giveBack, { clock, note });
     const holder = holderOf(file); // undefined where it has just ended
     if (holder !== undefined) {
-      const { isStopping = false } = holder;
-      const waitMs = isStopping ? stopMs : holder.pid === 0 ? nameMs : -1;
-      if (clock.monotonic() - beganAtMs > waitMs) throw alreadyServes(holder, clock.now());
-      if (!told && isStopping)
+      const isStopping = holder.isStopping === true;
+      const giveUpAtMs = beganAtMs + (isStopping ? stopMs : nameMs);
+      if ((!isStopping && holder.pid !== 0) || clock.monotonic() > giveUpAtMs) throw alreadyServes(holder, clock.now());
+      if (isStopping && !told)
         note(`Your gateway (process ${holder.pid}) is still stopping. The new one starts when it has ended.`);
       told ||= isStopping;
     }
